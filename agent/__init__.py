@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from agent.settings import Settings
     from agent.settings import load as load_settings
     from agent.tools.custom import Tool, tool
-    from agent.util.cancellation import Stop
+    from agent.util.stop import Stop
 
 __all__ = [
     "AsyncRun",

@@ -22,7 +22,7 @@ from agent.limits import Limits
 from agent.loop.steering import Steering
 from agent.sandbox.network.policy import NetworkPolicy
 from agent.settings import Settings
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from agent.workspace.transfer.copy import CopyReport
 
 P = ParamSpec("P")

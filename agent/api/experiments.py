@@ -35,7 +35,7 @@ from agent.runs.summary import Summary
 from agent.sandbox.disk import volume
 from agent.settings import Settings
 from agent.tasks.setup import write_files
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 
 _R = TypeVar("_R", bound="ExperimentResult")
 

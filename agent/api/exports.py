@@ -29,10 +29,10 @@ _HOMES = {
     "loop.steering": ("Steering",),
     "models.base": ("Model", "ModelConfig"),
     "models.endpoint.client": ("EndpointModel",),
-    "prompts": ("Prompt",),
+    "prompts.prompt": ("Prompt",),
     "sandbox.network.policy": ("NetworkPolicy",),
     "settings": ("Settings", "load"),
-    "util.cancellation": ("Stop",),
+    "util.stop": ("Stop",),
     "tools.custom": ("Tool", "tool"),
 }
 _OTHER_NAMES = {"load_settings": "load"}

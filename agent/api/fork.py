@@ -19,7 +19,7 @@ from agent.run_fields import BY_NAME
 from agent.runs.folder import RUN_NOT_FOUND, RunFolder
 from agent.runs.recorded_run import NEEDS_MESSAGE, RecordedRun
 from agent.traces.importing import import_file
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from agent.workspace.versions.blobs import BlobStore
 
 

@@ -20,8 +20,8 @@ from agent.output_folder import check_folder, delete_results
 from agent.runs import journal
 from agent.runs.recorded_run import RecordedRun
 from agent.runs.state import ReplaySummary
-from agent.util.cancellation import Stop
 from agent.util.closing import ClosingContext
+from agent.util.stop import Stop
 from agent.workspace.paths import RelPath
 from agent.workspace.transfer.copy import CopyReport, copy_out
 

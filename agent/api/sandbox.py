@@ -14,8 +14,8 @@ from agent.api.files import Files
 from agent.errors import CommandError, ToolError
 from agent.sandbox import base
 from agent.sandbox.base import CommandEnd, EndReason, OutputChunk
-from agent.util.cancellation import Stop
 from agent.util.closing import ClosingContext
+from agent.util.stop import Stop
 
 if TYPE_CHECKING:
     from agent.tools.toolbox import Toolbox

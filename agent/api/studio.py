@@ -29,7 +29,7 @@ from agent.sandbox import base
 from agent.sandbox.network.policy import NetworkPolicy
 from agent.settings import Settings, load
 from agent.tools.custom import Function, Tool, toolset
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from agent.workspace.files import Workspace
 from agent.workspace.transfer.copy import CopyReport, copy_in
 

@@ -10,8 +10,8 @@ from agent.cli.startup import begin_collection
 from agent.errors import UsageError
 from agent.experiments.experiment import ExpectedAnswer
 from agent.settings import Settings
-from agent.util.cancellation import Stop
 from agent.util.signals import stop_on_signals
+from agent.util.stop import Stop
 
 _DEFAULT_MEMBERS = ("plain", "sandbox")
 

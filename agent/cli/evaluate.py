@@ -22,8 +22,8 @@ from agent.errors import DataFolderLocked, UsageError
 from agent.grading.checks import DEFAULT_VOTES
 from agent.history.adopt_cli_runs import move_cli_runs
 from agent.settings import Settings
-from agent.util.cancellation import Stop
 from agent.util.signals import stop_on_signals
+from agent.util.stop import Stop
 from agent.workspace.versions.blobs import BlobStore
 
 

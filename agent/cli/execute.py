@@ -24,8 +24,8 @@ from agent.models.builtin.install import BUILTIN_ID
 from agent.models.parameters import PARAMETERS, config_fields
 from agent.provisioning.provider import DockerSandboxProvider
 from agent.settings import Settings
-from agent.util.cancellation import Stop
 from agent.util.signals import SignalHandler, stop_on_signals
+from agent.util.stop import Stop
 from agent.util.text import sanitize
 
 EXIT_CODES: dict[Status, int] = {

@@ -25,7 +25,7 @@ from agent.cluster.worker import Worker
 from agent.errors import EngineError, NoNodeLeft, UsageError
 from agent.provisioning.capacity import sandboxes_of_this_machine
 from agent.runs.folder import RunFolder
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from agent.workspace.versions.blobs import BlobStore
 
 RESOURCE = "sandbox"

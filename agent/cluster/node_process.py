@@ -13,7 +13,7 @@ from agent.data_folder import lock_first_free
 from agent.provisioning.capacity import sandboxes_of_this_machine
 from agent.provisioning.provider import DockerSandboxProvider
 from agent.settings import load
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 
 _PROJECT_ROOT = Path(__file__).resolve().parents[2]
 

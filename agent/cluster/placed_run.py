@@ -15,7 +15,7 @@ from agent.runs.event_recorder import EventRecorder, OpenRound
 from agent.runs.folder import RunFolder
 from agent.runs.journal import last_event
 from agent.sandbox.disk import volume
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from agent.workspace.versions.blobs import BlobStore
 
 _ATTEMPTS = 3

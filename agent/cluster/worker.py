@@ -18,7 +18,7 @@ from agent.runs.folder import RunFolder
 from agent.runs.inputs import INPUT_FOLDER
 from agent.runs.recorded_run import RecordedRun, SandboxProvider
 from agent.tasks.setup import write_files
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from agent.workspace.files import Workspace
 from agent.workspace.versions.blobs import BlobStore
 

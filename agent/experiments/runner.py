@@ -23,7 +23,7 @@ from agent.grading.checks import JudgeAccess
 from agent.models.base import Model
 from agent.models.builtin.install import BUILTIN_ID
 from agent.models.passport.ensure import ensure_tested
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 
 _POLL_SECONDS = 0.2
 _log = logging.getLogger(__name__)

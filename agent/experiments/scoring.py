@@ -9,7 +9,7 @@ from agent.experiments.folder import ExperimentFolder, RunEntry, ScoreEntry, dig
 from agent.grading.checks import CHECKS, Expected, Grade, JudgeAccess
 from agent.grading.grade import grade, grade_at_once, grader_of
 from agent.models.base import Model
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 
 
 def judge_access(judge: Judge | None, model: Model | None) -> JudgeAccess | None:

@@ -10,7 +10,7 @@ from agent.grading import letters, mathematics, numbers, reference, rules, texts
 from agent.grading.checks import CHECKS, VERSION, Check, Expected, Grade, JudgeAccess
 from agent.grading.final_answer import MAX_ANSWER_CHARS, final_answer, without_thinking
 from agent.grading.rouge import rouge_l
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 
 _MAX_EXTRACTED = 200
 _NO_RESULT = "The answer states no result, or alternatives."

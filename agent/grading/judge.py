@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from agent.errors import ModelError, ModelRefused, ModelUnavailable
 from agent.grading.checks import Expected, Grade, JudgeAccess
 from agent.models.base import Model, ModelRequest, TextPiece, UserMessage
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from agent.util.text import plural
 
 PROMPT = """\

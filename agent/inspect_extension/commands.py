@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 
 from agent.api.sandbox import CommandResult, Sandbox
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 
 _MAX_COMMAND_BYTES = 100_000
 """An argument of a program has at most 128 KiB on Linux, and the command is bash's argument."""

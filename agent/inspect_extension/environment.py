@@ -35,7 +35,7 @@ from agent.inspect_extension.files import UserFiles
 from agent.sandbox.docker.lifecycle import SANDBOX_LABEL
 from agent.settings import Settings, load
 from agent.tools.toolbox import Toolbox
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from agent.util.text import plural
 
 T = TypeVar("T")

@@ -27,7 +27,7 @@ from agent.loop.notes import ALREADY_SUBMITTED, NOT_EXECUTED_RESULT, REMINDER, s
 from agent.models.base import ToolCall, ToolSchema
 from agent.prompts import INPUT_DIR, Prompt
 from agent.tools.toolbox import InvalidCall, ToolOutcome
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 
 _MAX_DEPTH = 8
 _NO_SANDBOX = (

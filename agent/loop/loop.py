@@ -50,7 +50,7 @@ from agent.models.base import Model, ToolCall
 from agent.tools.actions import SUBMIT
 from agent.tools.observation import OutputDecoder
 from agent.tools.toolbox import Action, InvalidCall, Toolbox, ToolOutcome
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 
 ANSWER_TRUNCATED = "The model's answer was cut off at its token limit."
 UNFIT_PROMPT = (

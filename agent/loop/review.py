@@ -13,7 +13,7 @@ from agent.loop.notes import DENIED_REASON, DENIED_RESULT, EDITED_NOTE, NOT_EXEC
 from agent.loop.steering import ObservationEdit, Review, Steering, WaitingCall
 from agent.models.base import ToolCall
 from agent.tools.toolbox import Action, InvalidCall, Toolbox
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 
 _NOT_AS_EDITED = "{tool} would ignore or change these parameters: {names}. Correct or remove them."
 _MAX_NAMES = 200  # characters of parameters' names in a message

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from agent.models.base import CallPiece, Finish, Model, ModelRequest, Piece, TextPiece, Usage
 from agent.models.parsing.call_ids import new_call_id
 from agent.tools.actions import BASH
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 
 TEXT = "The studio runs this command first, to prepare the new sandbox."
 

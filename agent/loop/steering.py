@@ -15,8 +15,8 @@ from agent.data_folder import random_id
 from agent.errors import SteeringRefused, UsageError
 from agent.events import ApprovalReason, Decision, now
 from agent.loop.approval import Rule, parse_rules
-from agent.util.cancellation import Stop
 from agent.util.state_files import read_record, rename_damaged
+from agent.util.stop import Stop
 from agent.util.text import replace_surrogates
 
 MAX_MESSAGES = 50

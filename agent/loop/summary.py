@@ -22,7 +22,7 @@ from agent.loop.conversation import Conversation, OlderSteps, estimate_messages
 from agent.loop.meter import UsageMeter, estimate_tokens
 from agent.loop.turn import Recording, TurnRunner, TurnTimeout
 from agent.models.base import Model, ToolSchema
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 
 INSTRUCTION = (
     "The context is nearly full. Your next message will replace all messages above except the "

@@ -36,7 +36,7 @@ from agent.models.base import (
     ToolSchema,
     Usage,
 )
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from agent.util.text import plural
 
 _MAX_RETRY_SECONDS = 60.0

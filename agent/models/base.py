@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 
 FinishReason = Literal["stop", "tool_calls", "length", "content_filter", "other"]
 ReasoningField = Literal["reasoning_content", "reasoning", "reasoning_text"]

@@ -28,7 +28,7 @@ from agent.models.base import (
     ToolResult,
     UserMessage,
 )
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 
 FOLDER = Path(__file__).parent / "demonstrations"
 CHARACTERS_PER_SECOND = 160.0

@@ -17,7 +17,7 @@ from agent.models.base import (
     Usage,
 )
 from agent.models.parsing.call_ids import new_call_id
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 
 
 @dataclass(frozen=True, slots=True)

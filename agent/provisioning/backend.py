@@ -30,7 +30,7 @@ from agent.sandbox.image.progress import BuildProgress
 from agent.sandbox.network.proxy import Proxy
 from agent.sandbox.network.subnets import reap as reap_networks
 from agent.settings import Settings
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 
 _log = logging.getLogger(__name__)
 _UNENFORCED_WARNING = (

@@ -25,7 +25,7 @@ from agent.sandbox.engine.client import Client
 from agent.sandbox.keyed_locks import KeyedLocks
 from agent.settings import Settings
 from agent.util import clock
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 
 _log = logging.getLogger(__name__)
 _EMPTY_COMMAND = "cd / && find /workspace -mindepth 1 -xdev -delete"

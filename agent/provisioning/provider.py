@@ -20,7 +20,7 @@ from agent.sandbox.docker.inventory import Inventory, read_inventory
 from agent.sandbox.engine.client import Client, is_responding, wait_for_engine
 from agent.sandbox.pool import Pool
 from agent.settings import Settings
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from agent.util.wait import WaitCancelled, run_cancellable
 from agent.workspace.versions.blobs import BlobStore
 

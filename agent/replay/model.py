@@ -19,7 +19,7 @@ from agent.models.base import (
 from agent.replay.calls import is_left_out
 from agent.replay.recording import RecordedRound, Recording
 from agent.runs.transcript.steps import Step
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 
 NAME = "Replay"
 _UNREADABLE = "(This turn cannot be read in the run's record.)"

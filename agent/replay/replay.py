@@ -23,7 +23,7 @@ from agent.runs.recorded_run import RecordedRun, Task, Ticket
 from agent.runs.requests.body import HASH_DIFFERS, rebuild_request
 from agent.runs.requests.records import read_log
 from agent.sandbox.network.policy import NetworkPolicy
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from agent.workspace.files import Workspace
 from agent.workspace.paths import display_text
 from agent.workspace.versions.blobs import StoredContents

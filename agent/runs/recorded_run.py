@@ -47,8 +47,8 @@ from agent.sandbox.base import Sandbox
 from agent.sandbox.network.policy import NetworkPolicy
 from agent.tools.custom import Tool
 from agent.tools.toolbox import TimeLimits, Toolbox
-from agent.util.cancellation import Stop
 from agent.util.closing import ClosingContext
+from agent.util.stop import Stop
 from agent.util.text import replace_surrogates
 from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath

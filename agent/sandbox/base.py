@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from agent.sandbox.network.policy import NetworkPolicy, NetworkRequest
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 
 StreamName = Literal["stdout", "stderr"]
 EndReason = Literal["exit", "timeout", "stop", "lost", "full"]

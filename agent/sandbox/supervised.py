@@ -17,7 +17,7 @@ from agent.sandbox.client.link import Connection, Link, LinkLost
 from agent.sandbox.disk.monitor import DiskMonitor
 from agent.sandbox.network.policy import NetworkPolicy, NetworkRequest
 from agent.sandbox.supervisor import frames
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from agent.util.wait import run_cancellable
 
 T = TypeVar("T")

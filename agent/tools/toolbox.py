@@ -26,7 +26,7 @@ from agent.tools.call_parser import TimeLimits
 from agent.tools.custom import Tool
 from agent.tools.observation import OutputCollector, OutputLimits, clipped
 from agent.tools.schemas import tool_schemas
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from agent.util.text import one_line, sanitize
 from agent.util.wait import WaitCancelled, run_cancellable
 

@@ -24,7 +24,7 @@ from agent.tasks.task import TaskRecord
 from agent.train import data
 from agent.train.recipe import EvaluationConfig, JudgeConfig, Recipe
 from agent.train.rollouts.rollouts import Rollout
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 
 SPLIT_TITLES: dict[Split, str] = {
     "train": "fresh tasks",

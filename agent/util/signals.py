@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _SIGACTION_BYTES = 512  # more than any C library's ``struct sigaction``

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TypeVar
 
 from agent.errors import SandboxError
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 
 T = TypeVar("T")
 _SIGNAL_SECONDS = 1.0

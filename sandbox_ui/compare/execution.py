@@ -9,7 +9,7 @@ from agent.errors import QuotaExceeded, StudioError
 from agent.experiments.experiment import Member
 from agent.experiments.folder import Key
 from agent.experiments.runner import is_builtin
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from sandbox_ui.compare.starter import RunStarter
 
 _DISK_FULL_MESSAGE = "The studio's disk is full. Free some space, then press Resume."

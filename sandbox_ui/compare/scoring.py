@@ -12,7 +12,7 @@ from agent.experiments.outcomes import whole_answer
 from agent.experiments.scoring import score_run
 from agent.grading.checks import JudgeAccess
 from agent.runs.summary import Summary
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from agent.workspace.files import Workspace
 
 _THREADS = 4

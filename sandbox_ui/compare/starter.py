@@ -10,7 +10,7 @@ from agent.experiments.setup import set_up
 from agent.models.passport.ensure import ensure_tested
 from agent.settings import Settings
 from agent.tasks.setup import write_files
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from sandbox_ui.auth.user import User
 from sandbox_ui.compare.cells import Cells, Place
 from sandbox_ui.compare.inputs import InputStore

@@ -15,7 +15,7 @@ from agent.runs.recorded_run import RecordedRun
 from agent.runs.summary import Summary, summarize
 from agent.runs.user_changes import UserChanges
 from agent.util import clock
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from sandbox_ui.runs.feed import Feed
 from sandbox_ui.scheduling.admission import AdmissionTicket
 

@@ -29,7 +29,7 @@ from agent.runs.state import MAX_ANNOTATION_CHARS, MAX_ANNOTATIONS
 from agent.runs.summary import Summary
 from agent.runs.user_changes import UserChange
 from agent.sandbox.disk import volume
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from agent.util.text import replace_surrogates
 from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath

@@ -8,7 +8,7 @@ from typing import Protocol
 from agent.errors import QuotaExceeded
 from agent.events import Event
 from agent.runs.folder import RunFolder
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from sandbox_ui.scheduling.queue import QueueEntry, RunQueue
 
 MAX_DRAFTS = 50

@@ -12,7 +12,7 @@ from collections.abc import Generator, Sequence
 
 from agent.errors import QueueFull
 from agent.events import Event, Preparing
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from agent.util.text import plural
 
 MAX_WAITING = 1000

@@ -22,7 +22,7 @@ from agent.models.base import (
     UserMessage,
 )
 from agent.models.scripted import ScriptedTurn
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 
 BASH = ToolSchema(
     "execute_bash",

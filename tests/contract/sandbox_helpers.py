@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import SandboxProvider
 from agent.sandbox.base import CommandEnd, EndReason, FolderEntry, OutputChunk, Sandbox
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 
 MEGABYTE = 1024 * 1024
 SEQ_BYTES = sum((digits + 1) * 9 * 10 ** (digits - 1) for digits in range(1, 8)) + 9 * 2_500_001

@@ -8,7 +8,7 @@ import pytest
 
 from agent.errors import ToolError
 from agent.sandbox.base import Sandbox
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from tests.contract.sandbox_helpers import (
     MEGABYTE,
     Result,

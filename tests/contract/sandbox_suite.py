@@ -4,7 +4,7 @@ import pytest
 
 from agent.errors import SandboxError, ToolError
 from agent.sandbox.base import OutputChunk, Sandbox
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from tests.contract.sandbox_files_suite import SandboxFilesSuite
 from tests.contract.sandbox_helpers import (
     MEGABYTE,

@@ -12,7 +12,7 @@ from agent.models.base import CallPiece, Finish, ModelConfig, Piece, ReasoningPi
 from agent.models.endpoint import connection as endpoint_connection
 from agent.models.endpoint.client import EndpointModel
 from agent.models.transport.bounds import limit_response
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from tests.contract.model_suite import REQUEST, calls_of, reasoning_of, text_of
 from tests.properties import TEXT, property_test, split_at
 from tests.properties.answer_chunks import parse_chunks

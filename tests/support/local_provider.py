@@ -13,7 +13,7 @@ from agent.runs.folder import RunFolder
 from agent.sandbox.base import Sandbox
 from agent.sandbox.docker.inventory import Inventory
 from agent.sandbox.process import ProcessSandbox
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from agent.workspace.versions.blobs import BlobStore
 
 

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, expect
 from agent.events import Event, Preparing
 from agent.runs.folder import RunFolder
 from agent.sandbox.base import Sandbox
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from tests.support.browser.page_pool import add_init_script, release_page, take_page
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Call, Endpoint, Turn

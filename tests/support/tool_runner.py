@@ -8,7 +8,7 @@ from agent.models.base import ToolCall
 from agent.sandbox.base import OutputChunk, Sandbox
 from agent.tools.actions import InvalidCall
 from agent.tools.toolbox import Toolbox, ToolOutcome
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 
 
 class ToolRunner:

@@ -12,8 +12,8 @@ from agent.cli.recorded_runs.find import find_run
 from agent.output_folder import check_folder
 from agent.runs.folder import RunFolder
 from agent.settings import Settings
-from agent.util.cancellation import Stop
 from agent.util.signals import stop_on_signals
+from agent.util.stop import Stop
 
 _FILES = "Its files are those that the export holds."
 

@@ -13,8 +13,8 @@ from agent.events import CheckedCall, CheckedFile, Event, StepVerified, Verdict,
 from agent.replay.replay import open_recording
 from agent.runs.state import ReplaySummary
 from agent.settings import Settings
-from agent.util.cancellation import Stop
 from agent.util.signals import stop_on_signals
+from agent.util.stop import Stop
 from agent.util.text import plural, sanitize
 
 STOPPED = 130

@@ -6,7 +6,7 @@ from typing import Any
 
 from agent.cluster.node import GiveUp, Node, NodeLost, NodeSilent
 from agent.errors import SandboxError
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 
 RELEASE_SECONDS = 60.0
 """Time that a node has to stop or remove a sandbox."""

@@ -26,8 +26,8 @@ from agent.sandbox.base import Sandbox
 from agent.sandbox.disk import volume
 from agent.sandbox.docker.inventory import Inventory
 from agent.settings import Settings
-from agent.util.cancellation import Stop
 from agent.util.signals import restored_handler
+from agent.util.stop import Stop
 from agent.util.wait import WaitCancelled, run_cancellable
 from agent.workspace.files import Workspace
 from agent.workspace.versions.blobs import BlobStore

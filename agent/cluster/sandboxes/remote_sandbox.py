@@ -14,7 +14,7 @@ from agent.cluster.sandboxes.workspace_copy import WorkspaceCopy
 from agent.errors import SandboxError, StudioError
 from agent.sandbox.base import CommandEnd, FileKind, FolderEntry, OutputChunk
 from agent.sandbox.network.policy import NetworkPolicy, NetworkRequest
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 
 
 class RemoteSandbox:

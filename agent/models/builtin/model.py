@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from agent.models.base import Model, ModelNotice, ModelRequest, Piece
 from agent.models.builtin.install import BUILTIN_BASE_NAME, BUILTIN_NAME, find_files
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 
 if TYPE_CHECKING:
     from agent.models.builtin.process import InferenceEngine
@@ -34,7 +34,7 @@ class BuiltinModel:
         adapter: bool = True,
     ) -> None:
         from agent.models.builtin.sampler import LlamaSampler  # only where this model answers
-        from agent.models.tokens.model import TokenModel
+        from agent.models.token_model import TokenModel
 
         self.name = BUILTIN_NAME if adapter else BUILTIN_BASE_NAME
         self._engine = engine

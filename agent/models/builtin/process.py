@@ -20,7 +20,7 @@ from typing import Any
 from agent.errors import ContextTooLong, ModelRefused, ModelUnavailable
 from agent.models.builtin.install import ModelFiles
 from agent.models.builtin.queue import FairLock
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 
 IDLE_SECONDS = 600.0
 """Seconds without a request after which the process, which takes 0.3 GB, is stopped."""

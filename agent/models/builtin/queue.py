@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 
 _POLL_SECONDS = 0.05
 

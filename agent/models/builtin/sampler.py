@@ -1,4 +1,4 @@
-"""Sampler over token ids for the built-in model (``agent.models.tokens.model``)."""
+"""Sampler over token ids for the built-in model (``agent.models.token_model``)."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -7,8 +7,8 @@ from typing import Any
 from agent.errors import ModelRefused
 from agent.models.builtin.process import InferenceEngine
 from agent.models.builtin.worker import CONTEXT_TOKENS
-from agent.models.tokens.model import SampledTokens
-from agent.util.cancellation import Stop
+from agent.models.token_model import SampledTokens
+from agent.util.stop import Stop
 
 DEFAULT_TEMPERATURE = 0.2
 """Low, because its tasks have one correct solution and training makes that the most likely."""

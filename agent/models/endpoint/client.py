@@ -27,8 +27,8 @@ from agent.models.errors.failures import Failure, to_model_error
 from agent.models.parsing.coalesce import can_merge, merge
 from agent.models.transport.redaction import KeyRedactor
 from agent.util import event_loops
-from agent.util.cancellation import Stop
 from agent.util.channel import Channel
+from agent.util.stop import Stop
 
 # Seconds to wait for the usage after an answer's end, and then for the end of the stream, which
 # allows reuse of the connection; some servers never end it.

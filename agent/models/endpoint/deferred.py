@@ -13,7 +13,7 @@ from agent.errors import ModelError
 from agent.models.base import ModelConfig, ModelRequest, Piece
 from agent.models.passport.store import PassportStore
 from agent.models.transport.base_url import check_key, parse_base_url
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 
 if TYPE_CHECKING:
     from agent.models.endpoint.client import EndpointModel

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from agent.models.base import Model
 from agent.models.endpoint.deferred import DeferredEndpointModel
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 
 _MAX_TESTS = 8
 _WAITS = (1.0, 4.0)

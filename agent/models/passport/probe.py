@@ -30,7 +30,7 @@ from agent.models.passport.passport import Fact, Passport
 from agent.models.passport.server_facts import ServerFacts, model_names, read_server
 from agent.models.transport.base_url import parse_base_url
 from agent.util import event_loops
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from agent.util.text import plural
 
 _LIST_SECONDS = 10.0

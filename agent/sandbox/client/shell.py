@@ -14,7 +14,7 @@ from agent.sandbox.base import CommandEnd, EndReason, OutputChunk, StreamName
 from agent.sandbox.client import files
 from agent.sandbox.client.link import UNREADABLE_ANSWER, Exchange, Link, LinkLost
 from agent.sandbox.supervisor import frames
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from agent.util.text import sanitize
 
 _COALESCE_SECONDS = 0.025

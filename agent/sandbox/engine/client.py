@@ -12,7 +12,7 @@ import urllib3.exceptions
 
 from agent.errors import EngineError, EngineUnanswered, SandboxError
 from agent.sandbox.engine.discovery import find_engine, probe
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 
 
 class Client(docker.DockerClient):

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.errors import TrainError
+from agent.models import chatml
 from agent.models.base import (
     AssistantMessage,
     Message,
@@ -20,8 +21,7 @@ from agent.models.base import (
     ToolResult,
     UserMessage,
 )
-from agent.models.tokens import chatml
-from agent.models.tokens.model import Sampler, encode_parts
+from agent.models.token_model import Sampler, encode_parts
 from agent.tasks.document_qa.rng import Rng
 from agent.train.recipe import Recipe
 from agent.train.rollouts.sequence import TokenSequence

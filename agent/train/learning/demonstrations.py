@@ -8,8 +8,8 @@ from pathlib import Path
 
 from agent.errors import ModelRefused, TrainError
 from agent.models.base import AssistantMessage, Model
-from agent.models.tokens.chatml import END_TOKEN, render_answer
-from agent.models.tokens.model import SampledTokens, Sampler
+from agent.models.chatml import END_TOKEN, render_answer
+from agent.models.token_model import SampledTokens, Sampler
 from agent.tasks.document_qa.rng import Rng
 from agent.tasks.task import TaskRecord
 from agent.train.learning.solution_paths import (
@@ -21,7 +21,7 @@ from agent.train.learning.solution_paths import (
 from agent.train.recipe import Recipe
 from agent.train.rollouts.sequence import TokenSequence
 from agent.train.rollouts.workers import RolloutRunner
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 
 
 class ScriptedSampler:

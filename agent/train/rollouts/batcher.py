@@ -7,7 +7,7 @@ from typing import Self
 
 from agent.errors import ModelError, ModelUnavailable
 from agent.train.rollouts.decoding import SamplingRow
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 
 Decode = Callable[[Sequence[SamplingRow]], None]
 

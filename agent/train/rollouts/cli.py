@@ -21,9 +21,9 @@ from agent.models.resolve import resolve_model
 from agent.run_fields import add_option
 from agent.sandbox.network.policy import NetworkPolicy
 from agent.settings import Settings
-from agent.util.cancellation import Stop
 from agent.util.cli_types import positive_int
 from agent.util.signals import stop_on_signals
+from agent.util.stop import Stop
 
 if TYPE_CHECKING:
     from agent.api.placement import Placement

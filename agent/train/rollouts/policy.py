@@ -9,11 +9,11 @@ from typing import Any
 
 import torch
 
-from agent.models.tokens.model import SampledTokens
+from agent.models.token_model import SampledTokens
 from agent.train.rollouts.batcher import SamplingBatcher
 from agent.train.rollouts.decoding import SamplingRow, decode
 from agent.train.weights import TURN_END
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 
 
 class Policy:

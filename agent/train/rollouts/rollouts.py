@@ -42,7 +42,7 @@ from agent.tasks.rewards import reward
 from agent.tasks.setup import ANSWER_PATH, build_task, write_inputs
 from agent.tasks.task import TaskRecord
 from agent.train.rollouts.sequence import TokenSequence, sequence_from_events
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from agent.workspace.files import Workspace
 
 SUCCESS_STATUSES: tuple[Status, ...] = ("submitted", "answered")

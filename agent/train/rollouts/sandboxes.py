@@ -15,7 +15,7 @@ from agent.runs.folder import RunFolder
 from agent.sandbox.base import Sandbox
 from agent.sandbox.process import NO_ISOLATION_WARNING, ProcessSandbox
 from agent.settings import Settings
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from agent.workspace.versions.blobs import BlobStore
 
 _NETWORK_MUST_BE_OPEN = (

@@ -9,7 +9,7 @@ from agent.errors import TrainError
 from agent.experiments.outcomes import is_infrastructure_failure
 from agent.limits import Limits
 from agent.models.base import Model
-from agent.models.tokens.model import Sampler, TokenModel
+from agent.models.token_model import Sampler, TokenModel
 from agent.sandbox.network import policy as network_policy
 from agent.tasks.task import TaskRecord
 from agent.train.recipe import Recipe, RolloutsConfig

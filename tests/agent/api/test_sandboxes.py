@@ -9,7 +9,7 @@ import pytest
 from agent import CommandError, Sandbox, SandboxError, Settings, Studio, StudioError, UsageError
 from agent.models.base import ToolCall
 from agent.tools.toolbox import InvalidCall, ToolOutcome
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 
 pytestmark = pytest.mark.contract
 

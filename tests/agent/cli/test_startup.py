@@ -17,7 +17,7 @@ from agent.models.scripted import ScriptedModel
 from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import RecordedRun, Task
 from agent.sandbox.disk import scratch
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from agent.workspace.versions.blobs import BlobStore
 
 ROOT = Path(__file__).parents[3]

@@ -23,7 +23,7 @@ from agent.runs import journal
 from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import RecordedRun, Task
 from agent.runs.summary import measured
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from agent.workspace.versions.log import ManifestLog
 from agent.workspace.versions.manifest import Delta, Node
 from tests.support.component.events import of_type

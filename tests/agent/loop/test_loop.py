@@ -38,7 +38,7 @@ from agent.models.endpoint.client import EndpointModel
 from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.sandbox.process import ProcessSandbox
 from agent.tools.toolbox import Toolbox
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from tests.agent.loop.played_round import Played
 from tests.support.component.events import started
 from tests.support.hostile.flood import FloodServer

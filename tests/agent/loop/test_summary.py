@@ -36,7 +36,7 @@ from agent.runs.requests.records import read_log
 from agent.runs.requests.tokens import step_tokens, token_totals
 from agent.traces.formats import atif
 from agent.traces.journal_items import items_of_journal, messages_of_journal
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from tests.agent.loop.played_round import Played
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Endpoint, Turn

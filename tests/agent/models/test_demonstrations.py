@@ -28,7 +28,7 @@ from agent.models.demonstration import (
 )
 from agent.tools.actions import InvalidCall
 from agent.tools.call_parser import TimeLimits, parse
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from tests.contract.model_suite import calls_of, reasoning_of, text_of
 
 NAMES = (

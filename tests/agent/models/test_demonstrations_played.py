@@ -25,7 +25,7 @@ from agent.sandbox.docker.container import ContainerSpec
 from agent.sandbox.docker.sandbox import DockerSandbox
 from agent.sandbox.engine.client import Client
 from agent.tools.toolbox import Toolbox
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from tests.support.browser.chromium import CHROMIUM, FLAGS, LAUNCHER
 from tests.support.component.events import started
 

@@ -16,7 +16,7 @@ from agent.models.endpoint.client import EndpointModel
 from agent.models.errors.connection_errors import CONNECT_TIMEOUT_SECONDS
 from agent.models.passport.probe import check_endpoint, list_models
 from agent.models.scripted import ScriptedModel, ScriptedTurn
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from tests.contract.model_suite import REQUEST, ModelSuite
 from tests.support.models.endpoint import Call, Endpoint, Turn
 

@@ -14,7 +14,7 @@ from agent.provisioning.backend import Backend
 from agent.provisioning.factory import SandboxFactory
 from agent.runs.folder import RunFolder
 from agent.settings import load
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from tests.support.server import wait_until
 
 

@@ -26,7 +26,7 @@ from agent.sandbox.engine.client import Client
 from agent.sandbox.image.build import dockerfile_path, extract_stage, image_tag
 from agent.sandbox.network.policy import NetworkPolicy
 from agent.settings import Settings, load
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from tests.contract.sandbox_helpers import run
 from tests.support.recorded_runs import write_ended_run
 from tests.support.server import wait_until

@@ -29,7 +29,7 @@ from agent.replay.calls import EDITED_CALL, EDITED_OBSERVATION
 from agent.replay.recording import NOTHING_TO_REPLAY, PLAIN_MODE
 from agent.runs import journal
 from agent.runs.user_changes import UserChange
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from agent.workspace.paths import RelPath
 from tests.agent.api.conftest import bash, call, carry_out, script
 from tests.support.component.events import of_type

@@ -38,7 +38,7 @@ from agent.runs.journal import Journal
 from agent.runs.recorded_run import RecordedRun, Task
 from agent.runs.requests.records import read_log
 from agent.sandbox.base import Sandbox
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from agent.workspace.versions import snapshots
 from agent.workspace.versions.blobs import BlobStore
 from agent.workspace.versions.log import ManifestLog

@@ -14,7 +14,7 @@ from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import RecordedRun, Task
 from agent.runs.user_changes import UserChange
 from agent.sandbox.base import Sandbox
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from agent.workspace.paths import RelPath
 from tests.support import httpx, tus
 from tests.support.local_provider import LocalSandboxProvider

@@ -21,7 +21,7 @@ from agent.sandbox.client.link import Link, LinkLost
 from agent.sandbox.client.transport import EngineConnection, SocketConnection
 from agent.sandbox.process import ProcessSandbox
 from agent.sandbox.supervisor import frames
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from tests.contract.sandbox_helpers import check_output, run
 from tests.contract.sandbox_suite import SandboxSuite
 from tests.support.threads import call_at_once

@@ -15,7 +15,7 @@ from agent.sandbox.base import OutputChunk
 from agent.sandbox.process import ProcessSandbox
 from agent.tools.custom import Tool, tool, toolset
 from agent.tools.toolbox import Action, InvalidCall, Toolbox, ToolOutcome
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 
 pytestmark = pytest.mark.contract
 

@@ -13,7 +13,7 @@ from agent.events import Event, Preparing
 from agent.runs.folder import RunFolder
 from agent.sandbox.base import Sandbox
 from agent.settings import Settings
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from tests.agent.train.tiny_model import make_tiny_model
 from tests.support.local_provider import LocalSandboxProvider
 

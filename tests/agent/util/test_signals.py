@@ -10,8 +10,8 @@ from types import CodeType
 
 import pytest
 
-from agent.util.cancellation import Stop
 from agent.util.signals import restored_handler, stop_on_signals
+from agent.util.stop import Stop
 from tests.support.server import wait_until
 from tests.support.threads import call_at_once
 

@@ -6,7 +6,7 @@ from queue import SimpleQueue
 
 import pytest
 
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from agent.util.wait import WaitCancelled, run_cancellable
 
 

@@ -11,7 +11,7 @@ from agent.models.base import AssistantMessage, ModelRequest, Piece
 from agent.models.scripted import ScriptedModel
 from agent.tasks.task import TaskRecord
 from agent.train.rollouts.rollouts import RolloutPlan, run_rollouts
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from tests.bench.context import BenchContext, print_progress
 from tests.bench.tables import Table
 from tests.support.models.scripted import SUBMIT, bash

@@ -15,7 +15,7 @@ from agent.runs.folder import RunFolder
 from agent.sandbox.base import Sandbox
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL, reap
 from agent.sandbox.network.policy import NetworkPolicy
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from tests.bench.context import TASK, TIMEOUT_SECONDS, BenchContext
 from tests.bench.tables import Table, measure, record_duration, sample_table
 from tests.contract.sandbox_helpers import acquire_sandbox, check_output

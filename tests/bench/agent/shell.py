@@ -9,7 +9,7 @@ from contextlib import closing
 from agent.data_folder import DataFolder
 from agent.sandbox.docker.container import ContainerSpec
 from agent.sandbox.docker.sandbox import DockerSandbox
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from tests.bench.context import BenchContext
 from tests.bench.tables import Table, measure, sample_table
 

@@ -6,7 +6,7 @@ import time
 from agent.events import StepStarted
 from agent.limits import Limits
 from agent.models.scripted import ScriptedModel
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from tests.bench.context import TASK, BenchContext
 from tests.bench.tables import Table, sample_table
 from tests.support.models.scripted import SUBMIT, bash

@@ -13,7 +13,7 @@ from agent.provisioning.provider import DockerSandboxProvider
 from agent.runs.disk_usage import bytes_on_disk, sandbox_bytes_on_disk
 from agent.runs.folder import RunFolder
 from agent.sandbox.docker.lifecycle import SANDBOX_LABEL
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from tests.bench.agent.memory import memory_of, private_memory, shim_memory
 from tests.bench.context import TASK, BenchContext, print_progress
 from tests.bench.tables import Table, format_megabytes

@@ -11,7 +11,7 @@ from agent.models.base import ModelConfig, Usage
 from agent.models.endpoint.client import EndpointModel
 from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import RecordedRun
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from tests.bench.agent.reference import endpoint
 from tests.bench.context import BenchContext
 from tests.bench.growth.history import REQUESTS

@@ -18,7 +18,7 @@ from agent.events import Event, Preparing, ReasoningDelta, StepStarted, ToolOutp
 from agent.runs.folder import RunFolder
 from agent.sandbox.base import Sandbox
 from agent.settings import Settings
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from tests.bench.page.script import EventSource
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.server import create_app, run_server

@@ -7,7 +7,7 @@ from agent.provisioning.provider import DockerSandboxProvider
 from agent.runs.folder import RunFolder
 from agent.sandbox.base import OutputChunk, Sandbox
 from agent.sandbox.network.policy import NetworkPolicy
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from tests.bench.context import BenchContext
 from tests.bench.tables import Table, sample_table
 from tests.contract.sandbox_helpers import acquire_sandbox, check_output

@@ -14,7 +14,7 @@ from agent.provisioning.provider import DockerSandboxProvider
 from agent.runs.folder import RunFolder
 from agent.sandbox.docker.inventory import Inventory, SandboxUsage
 from agent.settings import Settings
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from tests.sandbox_ui.accounts import accounts, signed_in
 from tests.support import httpx
 from tests.support.local_provider import LocalSandboxProvider

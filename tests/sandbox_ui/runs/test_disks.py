@@ -15,7 +15,7 @@ from agent.provisioning.folders import create_workspace
 from agent.runs.folder import RunFolder
 from agent.sandbox.base import Sandbox
 from agent.sandbox.disk import volume
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from agent.workspace.paths import RelPath
 from sandbox_ui.runs.manager import RunManager
 from tests.sandbox_ui.managed_runs import follow_up, open_manager, start, wait_for_end

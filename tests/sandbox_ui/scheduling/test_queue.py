@@ -9,7 +9,7 @@ import pytest
 from agent.errors import RunError
 from agent.events import Preparing, RunEnded
 from agent.models.scripted import ScriptedTurn
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from sandbox_ui.runs.manager import CLOSED_MESSAGE, RunManager
 from sandbox_ui.scheduling.admission import Admission
 from sandbox_ui.scheduling.queue import MAX_WAITING, QueueEntry, RunQueue, ordinal

@@ -11,8 +11,8 @@ from itertools import groupby
 
 from agent.errors import ModelError, ModelRefused
 from agent.models.scripted import ScriptedTurn
-from agent.models.tokens.model import SampledTokens
-from agent.util.cancellation import Stop
+from agent.models.token_model import SampledTokens
+from agent.util.stop import Stop
 
 CONTROLS = {"<|im_start|>": 256, "<|im_end|>": 257}
 START, END = CONTROLS.values()

@@ -14,7 +14,7 @@ from agent.models.base import (
     UserMessage,
 )
 from agent.models.endpoint.client import EndpointModel
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from tests.contract.model_suite import REQUEST
 from tests.support.models.endpoint import Endpoint, Turn
 

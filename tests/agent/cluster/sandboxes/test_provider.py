@@ -15,7 +15,7 @@ from agent.events import SandboxReady
 from agent.runs.folder import RunFolder
 from agent.sandbox.engine.client import Client
 from agent.settings import Settings
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from tests.contract.sandbox_helpers import acquire_sandbox, check_output, run
 from tests.support.cluster.nodes import ROOT, containers_of
 from tests.support.cluster.placement import Placement

@@ -31,7 +31,7 @@ from agent.models.builtin.process import InferenceEngine
 from agent.models.builtin.queue import FairLock
 from agent.models.builtin.sampler import LlamaSampler
 from agent.models.scripted import ScriptedModel
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from tests.contract.model_suite import text_of
 from tests.support.server import wait_until
 
@@ -218,7 +218,7 @@ def test_the_engine_ends_with_a_killed_application() -> None:
 import sys
 from agent.models.builtin.install import find_files
 from agent.models.builtin.process import InferenceEngine
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 engine = InferenceEngine(find_files())
 engine.request("/tokenize", {"content": "a"}, Stop())
 print(engine.pid, flush=True)

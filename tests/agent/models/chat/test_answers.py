@@ -14,7 +14,7 @@ from agent.models.base import Finish, ModelConfig, ModelNotice, Usage
 from agent.models.chat.stream import StreamParser
 from agent.models.endpoint.api import Writing
 from agent.models.endpoint.client import EndpointModel
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from tests.contract.model_suite import REQUEST, calls_of, reasoning_of, text_of
 from tests.support.component.events import started
 from tests.support.models.endpoint import Endpoint, Turn

@@ -19,7 +19,7 @@ from agent.models.base import (
     UserMessage,
 )
 from agent.models.endpoint.client import EndpointModel
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from tests.contract.model_suite import BASH, REQUEST, calls_of, text_of
 from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.models.model_requests import HISTORY, stream_from, stream_request

@@ -22,7 +22,7 @@ from agent.models.endpoint.learned import Learned, Lesson, Lessons, learn
 from agent.models.endpoint.request import prepare_request
 from agent.models.errors.failures import Failure
 from agent.models.messages.api import MessagesApi
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from tests.contract.model_suite import BASH, REQUEST
 from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.servers.chat import gemini, openai

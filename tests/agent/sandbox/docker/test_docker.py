@@ -16,7 +16,7 @@ from agent.sandbox.docker.container import ContainerSpec, host_certificates
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL, SANDBOX_LABEL, list_containers, reap
 from agent.sandbox.docker.sandbox import DockerSandbox
 from agent.sandbox.engine.client import Client
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from tests.contract.sandbox_helpers import (
     MEGABYTE,
     check_output,

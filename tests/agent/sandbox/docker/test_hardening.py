@@ -20,7 +20,7 @@ from agent.sandbox.docker.container import host_certificates
 from agent.sandbox.docker.sandbox import DockerSandbox
 from agent.sandbox.engine.client import Client, check_runtime
 from agent.settings import load
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from tests.contract.sandbox_helpers import MEGABYTE, check_output, run
 from tests.contract.shared_sandbox import new_spec
 from tests.support.hostile import attacks

@@ -28,7 +28,7 @@ from agent.tasks.file_tasks.demonstrations import messages, scripted_turns, writ
 from agent.tasks.file_tasks.generate import families, generate_file_tasks, kinds
 from agent.tasks.file_tasks.task import FAILURE_REPLY, Files, FileTask, Split, output_files
 from agent.tools.toolbox import Toolbox
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from tests.support.component.events import of_type, started
 
 pytestmark = pytest.mark.contract

@@ -11,12 +11,12 @@ import pytest
 
 from agent.api.studio import Studio
 from agent.errors import TrainError
-from agent.models.tokens.model import SampledTokens
+from agent.models.token_model import SampledTokens
 from agent.settings import Settings
 from agent.train import recipe
 from agent.train.learning.conversations import read_conversations
 from agent.train.recipe import Lora, Recipe, WeightsConfig
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 
 END = 1
 MESSAGES: list[dict[str, Any]] = [

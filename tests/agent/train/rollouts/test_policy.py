@@ -9,7 +9,7 @@ import pytest
 
 from agent.errors import ModelError
 from agent.train.recipe import WeightsConfig
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 
 if TYPE_CHECKING:
     from agent.train.rollouts.policy import Policy

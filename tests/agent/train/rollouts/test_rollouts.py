@@ -17,14 +17,14 @@ from agent.history.index import History
 from agent.limits import Limits
 from agent.models.base import Model, ModelRequest, Piece, Usage
 from agent.models.scripted import ScriptedModel, ScriptedTurn
-from agent.models.tokens.model import TokenModel
+from agent.models.token_model import TokenModel
 from agent.sandbox.network.policy import NetworkPolicy
 from agent.settings import Settings
 from agent.tasks.task import TaskRecord
 from agent.train.rollouts.results import RESULTS_FILE, Results
 from agent.train.rollouts.rollouts import Rollout, RolloutPlan, run_rollouts
 from agent.train.rollouts.sandboxes import ProcessSandboxProvider
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from tests.support.models.byte_sampler import ByteSampler, ScriptedAnswer, format_ids
 from tests.support.models.scripted import SUBMIT, bash
 

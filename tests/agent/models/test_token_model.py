@@ -13,6 +13,7 @@ from agent.events import ModelAnswered, Reminder
 from agent.limits import Limits
 from agent.loop.conversation import Conversation
 from agent.loop.turn import TurnRunner
+from agent.models import chatml
 from agent.models.base import (
     AssistantMessage,
     Finish,
@@ -30,9 +31,8 @@ from agent.models.base import (
     UserMessage,
 )
 from agent.models.scripted import ScriptedTurn
-from agent.models.tokens import chatml
-from agent.models.tokens.model import SampledTokens, TokenModel, encode_parts
-from agent.util.cancellation import Stop
+from agent.models.token_model import SampledTokens, TokenModel, encode_parts
+from agent.util.stop import Stop
 from tests.contract.model_suite import BASH, REQUEST, ModelSuite, calls_of, text_of
 from tests.support.component.events import started, tool_ended
 from tests.support.models.byte_sampler import (

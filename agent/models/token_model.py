@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from agent.errors import ContextTooLong, ModelRefused
+from agent.models import chatml
 from agent.models.base import (
     AssistantMessage,
     CallPiece,
@@ -26,11 +27,10 @@ from agent.models.base import (
     Usage,
     UserMessage,
 )
+from agent.models.chatml import ControlToken, Part
 from agent.models.parsing.content import ContentParser, ContentPiece
 from agent.models.parsing.repair import replace_surrogates
-from agent.models.tokens import chatml
-from agent.models.tokens.chatml import ControlToken, Part
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 from agent.util.text import plural
 
 # With fewer tokens left, no useful answer is possible.

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from agent.util.cancellation import Stop
+from agent.util.stop import Stop
 
 
 @pytest.mark.parametrize("seconds", [0.01, -1], ids=["soon", "passed"])

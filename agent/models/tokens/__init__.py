@@ -1,1 +1,0 @@
-"""Models driven by token ids."""
