@@ -91,7 +91,7 @@ def test_a_full_disk_fails_the_run_with_advice_and_a_follow_up_succeeds_after_cl
     free_disk(small_disk)
     end = studio_app.follow_up(run, bash("pgrep -c sleep; echo on"), SUBMIT)
     assert (end.status, end.reason) == ("submitted", "")
-    assert "1\non" in studio_app.observations(run)[-1]
+    assert "0\non" in studio_app.observations(run)[-1]
     assert [type(e).__name__ for e in studio_app.events(run)].count("RunEnded") == 2
 
 

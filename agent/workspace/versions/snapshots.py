@@ -352,10 +352,10 @@ class SnapshotTracker:
 
     def _record_unread(self, path: str, error: OSError, nodes: dict[str, Node]) -> None:
         if error.errno in _GONE_ERRNOS:
-            del nodes[path]
+            nodes.pop(path, None)  # may have been gone at the first reading, too
         else:
             why = f"it cannot be read: {error.strerror}"
-            nodes[path] = replace(nodes[path], stored=False, reason=why)
+            nodes[path] = replace(nodes.get(path, _FILE_NODE), stored=False, reason=why)
             self._unread.discard(path)
 
     def _apply_hints(self, root: int, hints: DirtySet) -> Delta:
