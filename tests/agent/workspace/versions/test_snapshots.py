@@ -141,6 +141,20 @@ def set_later(file: Path, text: str) -> None:
         file.write_text(text)
 
 
+def test_a_new_file_that_is_removed_before_it_is_read_is_no_change(
+    scene: SnapshotScene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = SnapshotTracker._read_first
+
+    def remove_and_read(tracker: SnapshotTracker, root: int, changed: dict[str, Node]) -> None:
+        (scene.root / "temporary").unlink()
+        read(tracker, root, changed)
+
+    (scene.root / "temporary").touch()
+    monkeypatch.setattr(SnapshotTracker, "_read_first", remove_and_read)
+    assert scene.step() == Delta({}, ())
+
+
 def test_a_change_with_equal_size_and_mtime_is_detected_by_ctime(scene: SnapshotScene) -> None:
     file = scene.root / "a"
     file.write_text("one")
