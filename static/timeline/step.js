@@ -115,7 +115,7 @@ export class Step {
     this.message = null;
     this.pendingSummary = null;
     this.usageLine = null;
-    this.noteList = null;
+    this.noteList = this.noteField = null;
     this.verdict = null;
     this.text = "";
     this.usage = undefined;
@@ -389,7 +389,9 @@ export class Step {
 
   /** Offer a form for a note on the step. */
   askForNote() {
+    if (this.noteField?.isConnected) return this.noteField.focus();
     const field = createTextArea("");
+    this.noteField = field;
     const save = async (text) => {
       try {
         const headers = { "Content-Type": "application/json" };
