@@ -6,6 +6,7 @@ import { runTitle } from "../core/run/run_summary.js";
 import { formatBytes, formatNumber, plural } from "../core/format.js";
 import { apiUrl, showRun, emit, currentRun } from "../core/event_stream.js";
 import { fetchJson } from "../core/loading/fetch.js";
+import { showView } from "../core/view.js";
 
 const MAX_COMPARED = 6; // runs
 
@@ -74,7 +75,9 @@ export class RunSelection {
   /** Compare the selected runs, or say why they cannot be compared. */
   async compare() {
     try {
-      await compareRuns([...this.runs], { onCreated: () => this.history.dialog.close() });
+      const id = await compareRuns([...this.runs]);
+      this.history.dialog.close();
+      await showView("comparison", id);
     } catch (error) {
       this.bar.firstChild.textContent = error.message;
       this.bar.firstChild.setAttribute("role", "alert");

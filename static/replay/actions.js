@@ -3,6 +3,7 @@
 import { apiUrl, emit, reported, runApiUrl, showRun } from "../core/event_stream.js";
 import { fetchJson } from "../core/loading/fetch.js";
 import { compareRuns } from "../core/run/compare_runs.js";
+import { showView } from "../core/view.js";
 
 /** Start a replay of the run that the page shows, and show the replay. */
 export const replayRun = () => reported(fetchJson(runApiUrl("replays"), { method: "POST" }).then(({ run }) => showRun(run)));
@@ -17,7 +18,7 @@ export const saveAsExample = () =>
   );
 
 /** Show the replay beside the recorded run. */
-export const compareReplay = (recorded, replay) => reported(compareRuns([recorded, replay]));
+export const compareReplay = (recorded, replay) => reported(compareRuns([recorded, replay]).then((id) => showView("comparison", id)));
 
 /** Return the latest replays of a run, latest first. */
 export async function fetchReplays(run) {

@@ -1,12 +1,10 @@
-// A comparison of runs that there are.
+// A comparison of existing runs.
 
 import { apiUrl } from "../event_stream.js";
 import { fetchJson } from "../loading/fetch.js";
-import { showView } from "../view.js";
 
-/** Compare runs, and show the comparison; throws an Error that says what differs. */
-export async function compareRuns(runs, { onCreated = () => {} } = {}) {
+/** Create a comparison and return its id; throws an Error that says what differs. */
+export async function compareRuns(runs) {
   const { id } = await fetchJson(apiUrl("comparisons/from-runs"), { method: "POST", body: JSON.stringify({ runs }) });
-  onCreated();
-  return showView("comparison", id);
+  return id;
 }
