@@ -1,1 +1,1 @@
-"""Comparisons: runs of one task with the same inputs, side by side."""
+"""Experiments: tasks × members × repetitions; comparisons have one task, evaluations suites."""

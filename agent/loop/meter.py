@@ -88,7 +88,7 @@ class UsageMeter:
     def count_summary(
         self, usage: Usage | None, *, estimated: bool, seconds: float, freed_tokens: int = 0
     ) -> None:
-        """Add a request for a summary, which is no step and shortens the conversation."""
+        """Count a request for a summary: not a step, and the conversation is shorter after it."""
         old = self.totals
         self.totals = replace(old, model_seconds=old.model_seconds + seconds)
         self.context_tokens = max(0, self.context_tokens - freed_tokens)

@@ -284,7 +284,7 @@ def _is_same_answer(message: Message, answer: AssistantMessage) -> bool:
 
 
 def _comparable_texts(answer: AssistantMessage) -> tuple[str, ...]:
-    """Return the compared texts; a lone surrogate arrives as ``?`` in the conversation."""
+    """Return an answer's texts for comparison, with lone surrogates as ``?``."""
     calls = (each for call in answer.calls for each in (call.name, call.arguments))
     texts = (answer.text, answer.reasoning, *calls)
     return tuple(text.encode("utf-8", "replace").decode() for text in texts)

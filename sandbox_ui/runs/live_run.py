@@ -75,7 +75,7 @@ class LiveRun:
 
     @property
     def unused(self) -> bool:
-        """Whether it has no sandbox and nobody has asked for it since its last round began."""
+        """Whether it has no sandbox and was not requested since its last round began."""
         unchanged = self.uses == self._uses_before and not self.feed.has_followers
         return unchanged and self.recorded is None and not self.active
 

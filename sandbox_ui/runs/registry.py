@@ -45,7 +45,7 @@ class Registry:
             self._active[run.folder.id] = run
 
     def active(self) -> list[LiveRun]:
-        """Return the runs with a round in progress; forget those that ended and nobody uses."""
+        """Return the runs with a round in progress; forget ended runs that are not in use."""
         with self.lock:
             for run_id, run in list(self._active.items()):
                 if not run.active:

@@ -103,7 +103,7 @@ def failure_in_chunk(chunk: object) -> Failure | None:
 
 
 def failure_in_event(name: str, data: object) -> Failure | None:
-    """Return the failure that an event reports without the field ``error``; None if none."""
+    """Return the failure in an event without an ``error`` field, or None."""
     is_error = name == "error"
     if isinstance(data, Mapping):
         is_error = is_error or "error" in (data.get("object"), data.get("type"))

@@ -186,7 +186,7 @@ class _LimitedStream(httpx2.AsyncByteStream):
 
 
 class _Decompressor:
-    """Incremental decompressor of gzip and zlib with parts of bounded size."""
+    """Incremental gzip and zlib decompressor with chunks of bounded size."""
 
     def __init__(self) -> None:
         self._inner = zlib.decompressobj(zlib.MAX_WBITS | 32)

@@ -1,1 +1,1 @@
-"""A run's events as rounds, steps and calls: what every view, export and search reads."""
+"""A run's events as steps and calls, for exports, traces, search and replay."""

@@ -69,7 +69,7 @@ class RolloutPlan:
     repeat: int = 1
 
     def spec(self, task: TaskRecord) -> RunSpec:
-        """Return what is asked for with a task."""
+        """Return the run spec of a task."""
         text, network = build_task(task, self.mode).text, self.network
         return RunSpec(task=text, mode=self.mode, network=network.access, hosts=network.hosts)
 

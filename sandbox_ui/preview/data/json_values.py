@@ -162,7 +162,7 @@ def value_at(value: Any, address: Sequence[str]) -> Any:
 
 
 def to_json_text(value: Any, most: int) -> str:
-    """Return a value as JSON with numbers as written; a string as plain text."""
+    """Return a value as JSON, keeping numbers as written, or a string as plain text."""
     if children_of(value) is None:
         return scalar_text(value)
     parts: list[str] = []

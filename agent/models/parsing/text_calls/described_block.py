@@ -27,7 +27,7 @@ _BLOCK_END_CHARACTERS = " \t\r\n}`"
 
 
 class DescribedBlock:
-    """A block between ``tool_call`` fences or tags, which counts as a call whatever it says."""
+    """A block between ``tool_call`` fences or tags, always counted as a call."""
 
     def __init__(self, opening: str, index: int, reader: CallReader) -> None:
         self._closing = TAG_CLOSING if opening == TAG_OPENING else "\n" + FENCE_END
