@@ -56,39 +56,22 @@ def now() -> float:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Cumulative totals of a run over all its rounds.
+    """Cumulative totals of a run over all its rounds."""
 
-    Attributes:
-        steps: Model turns taken.
-        prompt_tokens: Tokens read by the model, summed over the turns.
-        cached_tokens: Prompt tokens that the endpoint read from its cache.
-        cache_written_tokens: Prompt tokens that it wrote to its cache, if it reports them.
-        generated_tokens: Tokens that the model wrote.
-        environment_tokens: Tokens that came from the sandbox and the loop.
-        peak_context: The longest conversation of any turn, in tokens.
-        estimated: Whether any count is an estimate (shown with ≈).
-        metered: Whether the model counts tokens at all.
-        model_seconds: Time spent waiting for the model.
-        sandbox_seconds: Time spent in commands and file operations.
-        cost: Money, in the unit of the configured price; None without a price.
-        peak_memory: The container's peak memory in bytes; None if unknown.
-        truncated: Whether the server cut the conversation without saying so.
-    """
-
-    steps: int = 0
-    prompt_tokens: int = 0
-    cached_tokens: int = 0
-    generated_tokens: int = 0
-    environment_tokens: int = 0
-    peak_context: int = 0
-    estimated: bool = False
-    metered: bool = True
-    model_seconds: float = 0.0
-    sandbox_seconds: float = 0.0
-    cost: float | None = None
-    peak_memory: int | None = None
-    cache_written_tokens: int = 0
-    truncated: bool = False
+    steps: int = 0  # model turns
+    prompt_tokens: int = 0  # read by the model, summed over the turns
+    cached_tokens: int = 0  # the part that the endpoint read from its cache
+    generated_tokens: int = 0  # written by the model
+    environment_tokens: int = 0  # from the sandbox and the loop
+    peak_context: int = 0  # longest conversation of any turn, in tokens
+    estimated: bool = False  # whether any count is (shown with ≈)
+    metered: bool = True  # whether the model counts tokens at all
+    model_seconds: float = 0.0  # waiting for the model
+    sandbox_seconds: float = 0.0  # in commands and file operations
+    cost: float | None = None  # in the unit of the configured price; None without one
+    peak_memory: int | None = None  # of the container in bytes; None if unknown
+    cache_written_tokens: int = 0  # that it wrote to its cache, if it reports them
+    truncated: bool = False  # the server cut the conversation without saying so
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,14 +94,7 @@ class EarlierMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStarted(_Event):
-    """The first round begins: the task and the exact prompts sent to the model.
-
-    Attributes:
-        history: The messages between ``system`` and ``user``, if a client gave any.
-        spec: What was asked for (``agent.runs.spec.RunSpec``), without the task; empty if unknown.
-        passport: What was known of the model (``Passport.provenance``); None if it was not tested.
-        format: The version of the format that the round is written in; 1 if missing.
-    """
+    """The first round begins: the task and the exact prompts sent to the model."""
 
     run: str
     task: str
@@ -132,22 +108,16 @@ class RunStarted(_Event):
     network: Network = "open"
     hosts: tuple[str, ...] = ()
     limits: dict[str, float | None] = field(default_factory=dict)
-    history: tuple[EarlierMessage, ...] = ()
-    spec: dict[str, Any] = field(default_factory=dict)
-    passport: dict[str, Any] | None = None
-    format: int = 1
+    history: tuple[EarlierMessage, ...] = ()  # before ``user``, if a client gave any
+    spec: dict[str, Any] = field(default_factory=dict)  # ``RunSpec``, without the task
+    passport: dict[str, Any] | None = None  # ``Passport.provenance``; None if not tested
+    format: int = 1  # version of the format that the round is written in
     kind: Literal["run_started"] = "run_started"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunContinued(_Event):
-    """A follow-up message begins another round in the same conversation and sandbox.
-
-    Attributes:
-        limits: The limits of this round; empty in journals of earlier versions.
-        passport: As in ``RunStarted``.
-        format: As in ``RunStarted``.
-    """
+    """A follow-up message begins another round in the same conversation and sandbox."""
 
     text: str
     model: str
@@ -164,30 +134,18 @@ class Forked(_Event):
 
     It ends a round that was cut off in the copy. A ``run_continued`` follows, whose text is empty
     where the conversation goes on without a message.
-
-    Attributes:
-        parent: The id of the run that was forked.
-        step: The last step that was copied.
-        totals: The totals of the copied steps, which this run did not spend.
-        missing: Paths, as URLs, of files whose contents were not kept: the first 200.
-        missing_total: Their number.
-        setup: Commands that run in the new sandbox before the first turn of the model.
-        mode: The mode from here on; None for the same. The same holds for what follows.
-        prompt: The name of the prompt.
-        system: The system prompt.
-        user: The message of the first round as the model sees it.
     """
 
-    parent: str
-    step: int
-    totals: Totals
-    missing: tuple[str, ...] = ()
+    parent: str  # the forked run
+    step: int  # the last that was copied
+    totals: Totals  # of the copied steps, which this run did not spend
+    missing: tuple[str, ...] = ()  # first 200 paths, as URLs, whose contents were not kept
     missing_total: int = 0
-    setup: tuple[str, ...] = ()
-    mode: Mode | None = None
-    prompt: str | None = None
+    setup: tuple[str, ...] = ()  # commands in the new sandbox before the first turn
+    mode: Mode | None = None  # from here on; None for the same, as what follows
+    prompt: str | None = None  # its name
     system: str | None = None
-    user: str | None = None
+    user: str | None = None  # the first round's message as the model sees it
     kind: Literal["forked"] = "forked"
 
 
@@ -205,22 +163,16 @@ class Preparing(_Event):
 class SandboxReady(_Event):
     """The sandbox accepts commands.
 
-    Attributes:
-        sandbox: Its id.
-        seconds: Time until it was ready.
-        pooled: Whether it came from the pool of warm sandboxes.
-        origin: ``new``; ``restarted`` after a stop, with its installed software;
-            ``recreated``: a new container on the old files, without its installed software.
-        image: The id of its image, ``sha256:…``; empty if unknown, as after a restart.
-        node: The name of the cluster's node that it is on; empty for this machine.
+    It is ``restarted`` after a stop with its installed software, or ``recreated``: a new container
+    on the old files.
     """
 
     sandbox: str
     seconds: float
-    pooled: bool
+    pooled: bool  # from the pool of warm sandboxes
     origin: SandboxOrigin = "new"
-    image: str = ""
-    node: str = ""
+    image: str = ""  # its id, ``sha256:…``; empty if unknown
+    node: str = ""  # of the cluster; empty for this machine
     kind: Literal["sandbox_ready"] = "sandbox_ready"
 
 
@@ -283,26 +235,21 @@ class Notice(_StepEvent):
 class ModelAnswered(_StepEvent):
     """A complete model turn.
 
-    Attributes:
-        usage: None for a model that is not metered.
-        reasoning_field: The name of the field in which the endpoint sent the reasoning.
-        tokens: The turn's token ids, if the model returned them. They are for the trainer
-            and are not sent to subscribers (``without_unshown``).
-        opaque: What the API gave to be given back with the answer; not sent to subscribers either.
-        left_out: The settings that were asked for and not sent to the endpoint.
+    ``tokens`` are the turn's token ids, for the trainer, and ``opaque`` is what the API gave to be
+    given back; neither is sent to subscribers (``without_unshown``).
     """
 
     text: str
     reasoning: str
     calls: tuple[ToolCall, ...]
     finish: FinishReason
-    usage: Usage | None
+    usage: Usage | None  # None for a model that is not metered
     estimated: bool
     seconds: float
     tokens: TurnTokens | None = None
-    reasoning_field: ReasoningField = "reasoning_content"
+    reasoning_field: ReasoningField = "reasoning_content"  # in which it was sent
     opaque: OpaqueParts | None = None
-    left_out: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()  # settings that were not sent to the endpoint
     kind: Literal["model_answered"] = "model_answered"
 
 
@@ -319,34 +266,19 @@ class ToolStarted(_StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolOutput(_StepEvent):
-    """Output of a tool call as it arrives.
-
-    Attributes:
-        text: The output; only its last part if ``output_file`` is set.
-        skipped: Bytes that the sandbox left out just before ``text``.
-        output_file: The file in the run's folder that holds the whole output, if it is long.
-    """
+    """Output of a tool call as it arrives."""
 
     call_id: str
     stream: StreamName
-    text: str
-    skipped: int = 0
-    output_file: str = ""
+    text: str  # only its last part if ``output_file`` is set
+    skipped: int = 0  # bytes that the sandbox left out just before
+    output_file: str = ""  # in the run's folder: a long output as a whole
     kind: Literal["tool_output"] = "tool_output"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolEnded(_StepEvent):
-    """A tool call has its result.
-
-    Attributes:
-        observation: The exact text sent to the model, unless ``ObservationEdited`` follows.
-        requests: The sandbox's network requests during the call, as measured by the proxy.
-        storage_note: A sentence on which storage was full; empty if none was.
-        cpu_seconds: CPU time of the sandbox during the call; None if it is unknown.
-        packages: Packages installed during the call, as the sandbox reports it.
-        used: What the call used of the computer; None in journals of earlier versions.
-    """
+    """A tool call has its result."""
 
     call_id: str
     name: str
@@ -354,12 +286,12 @@ class ToolEnded(_StepEvent):
     exit_code: int | None
     end_reason: EndReason
     seconds: float
-    observation: str
-    requests: tuple[NetworkRequest, ...] = ()
-    storage_note: str = ""
-    cpu_seconds: float | None = None
-    packages: tuple[str, ...] = ()
-    used: CapabilityUsage | None = None
+    observation: str  # as sent, unless ``ObservationEdited`` follows
+    requests: tuple[NetworkRequest, ...] = ()  # of the sandbox meanwhile, by the proxy
+    storage_note: str = ""  # which storage was full
+    cpu_seconds: float | None = None  # of the sandbox; None if unknown
+    packages: tuple[str, ...] = ()  # installed meanwhile, as the sandbox reports it
+    used: CapabilityUsage | None = None  # None in journals of earlier versions
     kind: Literal["tool_ended"] = "tool_ended"
 
 
@@ -373,90 +305,59 @@ class Reminder(_StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paused(_StepEvent):
-    """The round waits for the user before its next model turn.
-
-    Attributes:
-        step: The last step; 0 if none has begun.
-    """
+    """The round waits for the user before its next model turn; ``step`` 0 if none has begun."""
 
     kind: Literal["paused"] = "paused"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resumed(_StepEvent):
-    """A paused round goes on.
+    """A paused round goes on."""
 
-    Attributes:
-        step: As in ``Paused``.
-        seconds: How long it waited.
-    """
-
-    seconds: float
+    seconds: float  # how long it waited
     kind: Literal["resumed"] = "resumed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageDelivered(_StepEvent):
-    """A message that the user sent while the round ran reaches the model with this step.
-
-    Attributes:
-        message: The id that it had while it waited.
-        sent: When the user sent it.
-    """
+    """A message that the user sent while the round ran reaches the model with this step."""
 
     text: str
-    message: str = ""
+    message: str = ""  # the id that it had while it waited
     sent: float = 0.0
     kind: Literal["message_delivered"] = "message_delivered"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalRequested(_StepEvent):
-    """A call waits for the user's decision.
-
-    Attributes:
-        arguments: The call's parameters, as parsed.
-        summary: One line for the user.
-        reasons: Why it waits.
-    """
+    """A call waits for the user's decision."""
 
     call_id: str
     name: str
-    arguments: dict[str, Any]
-    summary: str
-    reasons: tuple[ApprovalReason, ...] = ()
+    arguments: dict[str, Any]  # as parsed
+    summary: str  # one line for the user
+    reasons: tuple[ApprovalReason, ...] = ()  # why it waits
     kind: Literal["approval_requested"] = "approval_requested"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallReviewed(_StepEvent):
-    """The user decided on a call that waited.
-
-    Attributes:
-        arguments: The parameters as the user edited them; None unless ``edited``.
-        reason: Why it was denied, as the model is told.
-        note: What the model is told of an edit, at the end of the call's observation.
-    """
+    """The user decided on a call that waited."""
 
     call_id: str
     decision: Decision
-    arguments: dict[str, Any] | None = None
-    reason: str = ""
-    note: str = ""
+    arguments: dict[str, Any] | None = None  # as edited; None unless ``edited``
+    reason: str = ""  # why it was denied, as the model is told
+    note: str = ""  # on an edit, at the end of the call's observation
     kind: Literal["call_reviewed"] = "call_reviewed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservationEdited(_StepEvent):
-    """The user edited what the model sees of a call's result, before it was sent.
-
-    Attributes:
-        observation: The exact text sent to the model instead of that in ``ToolEnded``, which says
-            what the tool returned.
-    """
+    """The user edited what the model sees of a call's result, before it was sent."""
 
     call_id: str
-    observation: str
+    observation: str  # instead of that in ``ToolEnded``
     kind: Literal["observation_edited"] = "observation_edited"
 
 
@@ -473,16 +374,11 @@ class ObservationsCleared(_StepEvent):
 class SummaryStarted(_StepEvent):
     """The model is asked to summarise older steps, to free space in its context.
 
-    The request holds the conversation up to the end of these steps, then ``instruction``.
-
-    Attributes:
-        step: The step that needs the space.
-        first_step: The first step to be replaced.
-        last_step: The last one.
-        instruction: What the model is asked.
+    The request holds the conversation up to the end of these steps, then ``instruction``;
+    ``step`` needs the space.
     """
 
-    first_step: int
+    first_step: int  # to be replaced, to ``last_step``
     last_step: int
     instruction: str
     kind: Literal["summary_started"] = "summary_started"
@@ -493,43 +389,28 @@ class SummaryEnded(_StepEvent):
     """A summary replaces older steps in the conversation, or could not be made.
 
     The steps themselves stay in the journal.
-
-    Attributes:
-        step: As in ``SummaryStarted``, and so are ``first_step`` and ``last_step``.
-        text: What the model sees in place of these steps; empty if nothing was replaced.
-        reason: Why nothing was replaced.
-        usage: Of the request; None if it is not known.
-        estimated: Whether ``usage`` is an estimate.
-        seconds: Time that the model took.
-        replaced_tokens: About how many tokens the steps took.
-        summary_tokens: About how many tokens ``text`` takes.
     """
 
     first_step: int
     last_step: int
-    text: str
-    reason: str = ""
-    usage: Usage | None = None
-    estimated: bool = False
+    text: str  # in place of these steps; empty if nothing was replaced
+    reason: str = ""  # why nothing was replaced
+    usage: Usage | None = None  # of the request; None if unknown
+    estimated: bool = False  # of ``usage``
     seconds: float = 0.0
-    replaced_tokens: int = 0
-    summary_tokens: int = 0
+    replaced_tokens: int = 0  # about how many the steps took
+    summary_tokens: int = 0  # about how many ``text`` takes
     kind: Literal["summary_ended"] = "summary_ended"
 
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A path in the workspace that a step added, changed or removed.
-
-    Attributes:
-        hash: The SHA-256 in hex of a file's content or of a link's target; None if it was not read,
-            as in journals of earlier versions.
-    """
+    """A path in the workspace that a step added, changed or removed."""
 
     path: str
     kind: Literal["added", "changed", "removed"]
     size: int = 0
-    hash: str | None = None
+    hash: str | None = None  # of a file or a link's target; None if not read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -551,54 +432,35 @@ class StepEnded(_StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnded(_Event):
-    """A round ended.
-
-    Attributes:
-        status: How it ended.
-        reason: If it failed or reached a limit: what happened and what to do.
-        answer: The content of ``output/answer.txt``, or the final text without that file.
-    """
+    """A round ended."""
 
     status: Status
-    reason: str
-    answer: str
+    reason: str  # of a failure or a limit, and what to do
+    answer: str  # ``output/answer.txt``, or the final text without it
     totals: Totals
     kind: Literal["run_ended"] = "run_ended"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayStarted(_Event):
-    """A run executes the recorded calls of another run again.
+    """A run executes the recorded calls of another run again."""
 
-    Attributes:
-        run: The id of the recorded run; empty if only its journal was given.
-        steps: The numbers of the steps to replay.
-        notes: Sentences on what could not be restored, or on the record as a whole.
-        complete: Whether everything could be restored; without it, the replay is unverified.
-    """
-
-    run: str
+    run: str  # the recorded one; empty if only its journal was given
     steps: tuple[int, ...]
-    notes: tuple[str, ...] = ()
-    complete: bool = True
+    notes: tuple[str, ...] = ()  # sentences on what could not be restored, or the record
+    complete: bool = True  # all was restored; else the replay is unverified
     kind: Literal["replay_started"] = "replay_started"
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedCall:
-    """How a replayed call compares with the recorded one.
-
-    Attributes:
-        rules: The names of the rules for what is volatile.
-        reason: Why it is unverified or differs, as a sentence.
-        diff: The lines around the first difference of its output.
-    """
+    """How a replayed call compares with the recorded one."""
 
     call_id: str
     verdict: Verdict
-    rules: tuple[str, ...] = ()
-    reason: str = ""
-    diff: str = ""
+    rules: tuple[str, ...] = ()  # for what is volatile
+    reason: str = ""  # why it is unverified or differs
+    diff: str = ""  # lines around the output's first difference
 
 
 @dataclass(frozen=True, slots=True)
@@ -614,19 +476,13 @@ class CheckedFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepVerified(_StepEvent):
-    """A replayed step was compared with the recorded one.
-
-    Attributes:
-        calls: Its calls.
-        files: The first of the changed paths that are not the same; ``total`` counts all.
-        notes: Sentences on the step or its record.
-    """
+    """A replayed step was compared with the recorded one."""
 
     verdict: Verdict
     calls: tuple[CheckedCall, ...] = ()
-    files: tuple[CheckedFile, ...] = ()
+    files: tuple[CheckedFile, ...] = ()  # first changed paths that differ; ``total`` counts all
     total: int = 0
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # sentences on the step or its record
     kind: Literal["step_verified"] = "step_verified"
 
 
@@ -647,17 +503,10 @@ class StepNoted(Annotation):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnreadableEvent(_StepEvent):
-    """A journal line that this version cannot read; this event is never written.
+    """A journal line that this version cannot read; this event is never written."""
 
-    Attributes:
-        at: When the line was written; 0 if unknown.
-        step: The step that the line names; 0 if none.
-        event_kind: The kind of event that the line names; empty if none.
-        text: A sentence about it for the user.
-    """
-
-    event_kind: str
-    text: str
+    event_kind: str  # that the line names
+    text: str  # a sentence about it for the user
     kind: Literal["unreadable"] = "unreadable"
 
 
@@ -726,11 +575,7 @@ def encode(event: Event) -> bytes:
 
 
 def decode(line: bytes) -> JournalEvent:
-    """Return the event that ``encode`` wrote.
-
-    Raises:
-        JournalError: The line is not a known event.
-    """
+    """Return the event that ``encode`` wrote."""
     try:
         return journal_adapter().validate_json(line)
     except ValidationError as error:

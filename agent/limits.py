@@ -28,36 +28,26 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of one round.
+    """Limits of one round; None for no limit.
 
     Attributes:
-        steps: Model turns (the paper: 100).
         conversation_tokens: Length of the conversation (the paper: 65,536, and 131,072 for
             long context); None for the model's own limit only.
-        turn_tokens: Budget of one answer, sent as ``max_tokens``; None to not send it.
-        seconds: Wall time of a round; None for no limit.
-        money: Maximum cost of a run, in the unit of ``price``; None for no limit.
-        price: The model's price; None if unknown.
-        command_seconds: Time limit of a command, unless the call asks for another.
         reminders: Consecutive reminders to use a tool before a plain answer ends the round;
             0 means the first plain answer does, None means none does.
-        attempts: Attempts of one turn in case of temporary failures.
-        backoff: Seconds before the second attempt, doubled for each further one.
-        summarise: Whether the model summarises older steps near the limit of its context
-            (``agent.loop.summary``).
     """
 
-    steps: int = 100
+    steps: int = 100  # model turns (the paper: 100)
     conversation_tokens: int | None = 131_072
-    turn_tokens: int | None = None
-    seconds: float | None = 2 * 3600
-    money: float | None = None
+    turn_tokens: int | None = None  # of one answer, sent as ``max_tokens``; None: not sent
+    seconds: float | None = 2 * 3600  # wall time of a round
+    money: float | None = None  # cost of a run, in the unit of ``price``
     price: Price | None = None
-    command_seconds: float = 120.0
+    command_seconds: float = 120.0  # unless the call asks for another
     reminders: int | None = 2
-    attempts: int = 5
-    backoff: float = 1.0
-    summarise: bool = False
+    attempts: int = 5  # of one turn, in case of temporary failures
+    backoff: float = 1.0  # seconds before the second attempt, then doubled
+    summarise: bool = False  # near the limit of the context (``agent.loop.summary``)
 
     def to_dict(self) -> dict[str, float | None]:
         """Return the limits shown to the user; ``summarise`` is included only when enabled."""

@@ -13,12 +13,7 @@ RESULT_NAMES = ("files", "journal.jsonl", "trajectory.json")
 def check_folder(folder: Path, *, overwrite: bool = False) -> None:
     """Check that a run's results can be written to a folder; create it if missing.
 
-    Args:
-        folder: The folder; other files in it are kept.
-        overwrite: Whether it may hold the results of another run.
-
-    Raises:
-        WorkspaceError: It is not a folder, cannot be written, or already holds results.
+    Unless ``overwrite``, it must not hold the results of another run. Other files in it are kept.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -40,11 +35,7 @@ def check_folder(folder: Path, *, overwrite: bool = False) -> None:
 
 
 def check_file(file: Path) -> None:
-    """Check that a file can be written, before its content is produced.
-
-    Raises:
-        WorkspaceError: It is a folder, or its parent is missing or cannot be written.
-    """
+    """Check that a file can be written, before its content is produced."""
     if file.is_dir():
         raise WorkspaceError(f"{file} is a folder. Give the path of a file.")
     try:
@@ -61,11 +52,7 @@ def find_results(folder: Path) -> list[Path]:
 
 
 def delete_results(folder: Path) -> None:
-    """Delete the results of another run; links are deleted, not followed.
-
-    Raises:
-        OSError: They cannot be deleted.
-    """
+    """Delete the results of another run; links are deleted, not followed."""
     for path in find_results(folder):
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)

@@ -28,12 +28,8 @@ def call_usage(
 ) -> CapabilityUsage:
     """Return what a call used, observed where possible and otherwise parsed.
 
-    Args:
-        reader: The reader of the run's calls, which are passed to it in order.
-        requests: The network requests during the call. Only those that were not refused are a
-            use of external resources; the rest stays what the command says.
-        packages: The packages installed during the call.
-        cpu_seconds: CPU time of the sandbox during the call; None if unknown.
+    The reader gets the run's calls in order. Only requests that were not refused are a use of
+    external resources; the rest stays what the command says.
     """
     found = reader.read(name, arguments)
     answered = [request for request in requests if not request.refused]

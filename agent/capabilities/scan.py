@@ -24,20 +24,11 @@ class BudgetSpent(Exception):
 
 @dataclass(slots=True)
 class Findings:
-    """What the texts of a call name.
+    """What the texts of a call name; ``unknown`` if they run code whose work is not known."""
 
-    Attributes:
-        external: Whether a program or call reaches the network or installs something.
-        file: Whether one reads, writes or lists files.
-        compute: Whether one calculates, compiles or renders.
-        unknown: Whether a program or code ran whose work is not known.
-        hosts: Hosts that they name.
-        partial: Whether a text was read in part.
-    """
-
-    external: bool = False
-    file: bool = False
-    compute: bool = False
+    external: bool = False  # it reaches the network or installs something
+    file: bool = False  # it reads, writes or lists files
+    compute: bool = False  # it calculates, compiles or renders
     unknown: bool = False
     installs: bool = False
     deletes: bool = False
@@ -45,7 +36,7 @@ class Findings:
     hosts: dict[str, None] = field(default_factory=dict)
     read: dict[str, None] = field(default_factory=dict)
     written: dict[str, None] = field(default_factory=dict)
-    partial: bool = False
+    partial: bool = False  # a text was read in part
 
     def add_program(self, name: str) -> None:
         """Record the name of an executed program."""
@@ -71,14 +62,9 @@ Interpreter = Callable[["Scan", str], None]
 class Scan:
     """One pass over what a call executes.
 
-    Attributes:
-        folder: The shell's folder, as far as ``cd`` tells.
-        texts: The texts of files that commands write, by absolute path.
-
-    Args:
-        interpreters: The readers of texts, by language.
-        execute: Classifies one program with its arguments.
-        read_file: Returns the text of a file by absolute path; None if it is not known.
+    ``folder`` is the shell's, as far as ``cd`` tells; ``texts`` are those of files that commands
+    write. ``interpreters`` read texts by language, ``execute`` classifies a program with its
+    arguments, ``read_file`` returns the text of a file by absolute path.
     """
 
     def __init__(

@@ -19,35 +19,20 @@ MAX_NAMES = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapabilityUsage:
-    """What was used of the computer.
+    """What was used of the computer, and how that is known; None if it was not used."""
 
-    Attributes:
-        external: How the use of external resources (network, installed packages) is known; None
-            if there was none. The same for ``file`` and ``compute``.
-        paper: The capabilities that the paper's patterns find in the same calls.
-        programs: The programs that the commands name, without wrappers such as ``timeout``.
-        hosts: The hosts that answered, as the proxy measured; else those that the command names.
-        received: Bytes received from hosts; None if not observed.
-        packages: The packages installed, as ``name version``.
-        read: Files that the editor tool showed; None where it showed none, since which files a
-            command reads is not observed.
-        written: The number of files changed in the workspace.
-        cpu_seconds: CPU time of the sandbox during the commands; None if unknown.
-        partial: Whether a text was too long, too deep or not valid, and read in part.
-    """
-
-    external: Evidence | None = None
+    external: Evidence | None = None  # network, installed packages
     file: Evidence | None = None
     compute: Evidence | None = None
-    paper: tuple[Capability, ...] = ()
-    programs: tuple[str, ...] = ()
-    hosts: tuple[str, ...] = ()
-    received: int | None = None
-    packages: tuple[str, ...] = ()
-    read: tuple[str, ...] | None = None
-    written: int = 0
-    cpu_seconds: float | None = None
-    partial: bool = False
+    paper: tuple[Capability, ...] = ()  # as the paper's patterns find it in the calls
+    programs: tuple[str, ...] = ()  # without wrappers such as ``timeout``
+    hosts: tuple[str, ...] = ()  # that answered; else those in commands
+    received: int | None = None  # bytes; None if not observed
+    packages: tuple[str, ...] = ()  # installed: ``name version``
+    read: tuple[str, ...] | None = None  # by the editor; commands are not observed
+    written: int = 0  # files changed in the workspace
+    cpu_seconds: float | None = None  # of the sandbox; None if unknown
+    partial: bool = False  # text too long, deep or invalid to read all
 
     def evidence(self, capability: Capability) -> Evidence | None:
         """Return how the use of a capability is known; None if there was none."""

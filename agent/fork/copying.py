@@ -38,10 +38,9 @@ def copy_files(
     unversioned: UnversionedFiles | None,
     blobs: BlobStore,
 ) -> list[NotRestored]:
-    """Write the files of a manifest, or those of a run without versions, to the fork's workspace.
+    """Write a manifest's files, or those of a run without versions, to the fork's workspace.
 
-    Returns:
-        What is missing.
+    Returns what is missing.
     """
     source, target = Workspace(parent.workspace), Workspace(fork.workspace)
     if unversioned is None:

@@ -36,15 +36,9 @@ _KINDS = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A run up to and with a step.
+    """A run up to and with a step (0 for the beginning), as of the journal's ``cursor``.
 
-    Attributes:
-        step: The step; 0 for the beginning.
-        cursor: The journal's cursor after the last event that belongs to it.
-        state: The state at that cursor; before the first event for step 0.
-        conversation: The conversation at that cursor.
-        started: The run's first event.
-        packages: The packages installed up to there, as the sandbox reported them.
+    ``state`` and ``conversation`` are those there; ``packages`` were installed up to there.
     """
 
     step: int
@@ -69,13 +63,7 @@ class Cut:
 def cut_run(folder: RunFolder, step: int) -> Cut:
     """Return a run up to and with a step; the run may be working on a later one.
 
-    Args:
-        folder: The run's folder.
-        step: A step that has ended, or was interrupted by the end of its round; 0 for the
-            beginning.
-
-    Raises:
-        UsageError: The run has no such step, or it has not ended yet.
+    The step has ended, or was interrupted by the end of its round.
     """
     if not folder.journal.exists():
         raise UsageError(NOT_STARTED)
@@ -99,11 +87,7 @@ def cut_run(folder: RunFolder, step: int) -> Cut:
 
 
 def manifest_after(folder: RunFolder, cut: Cut) -> Manifest:
-    """Return the manifest of the workspace at a cut.
-
-    Raises:
-        UsageError: What its last step changed is not recorded.
-    """
+    """Return the manifest of the workspace at a cut."""
     manifest, steps = ManifestLog(folder.manifests).manifest(cut.step), cut.state.steps
     changed = cut.step and steps[-1].total_changes and folder.manifests.exists()
     if changed and manifest.step < cut.step:

@@ -27,49 +27,26 @@ class MissingFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForkDescription:
-    """A fork that is not made yet.
+    """A fork that is not made yet."""
 
-    Attributes:
-        step: The last step that it starts with; 0 for the beginning.
-        message: The user's message of the round that the step belongs to.
-        first_step: The first step of that round.
-        needs_message: Whether the model can only go on after a message.
-        model: The model of the run at that step; ``mode`` and ``network`` likewise.
-        spec: What starts the run again with the same settings, the model's aside.
-        files: The number of files that it starts with.
-        missing: Files that it lacks, the first 200; ``missing_total`` counts all.
-        versions: Whether the record has file versions; see ``unversioned_files`` otherwise.
-        packages: Packages that were installed up to there and are not in a new sandbox.
-        setup: The commands that would install them again.
-    """
-
-    step: int
-    message: str
-    first_step: int
-    needs_message: bool
+    step: int  # the last that it starts with
+    message: str  # of the user, that began the step's round
+    first_step: int  # of that round
+    needs_message: bool  # to go on
     model: str
     mode: Mode
     network: str
-    spec: Mapping[str, Any]
-    files: int
-    missing: tuple[MissingFile, ...]
+    spec: Mapping[str, Any]  # for the same settings, the model's aside
+    files: int  # how many it starts with
+    missing: tuple[MissingFile, ...]  # the first 200
     missing_total: int
-    versions: bool
-    packages: tuple[str, ...]
-    setup: tuple[str, ...]
+    versions: bool  # else see ``unversioned_files``
+    packages: tuple[str, ...]  # installed there, and not in a new sandbox
+    setup: tuple[str, ...]  # commands that would install them
 
 
 def describe_fork(folder: RunFolder, step: int, blobs: BlobStore) -> ForkDescription:
-    """Describe a fork of a run after a step, without making it.
-
-    Args:
-        folder: The run's folder.
-        step: As for ``cut_run``.
-        blobs: The store of file contents.
-
-    Raises:
-        UsageError: The run cannot be forked there.
-    """
+    """Describe a fork of a run after a step, without making it."""
     cut = cut_run(folder, step)
     if folder.manifests.exists():
         nodes = manifest_after(folder, cut).nodes

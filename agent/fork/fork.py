@@ -33,10 +33,8 @@ _MAX_LISTED = 200
 class Changes:
     """What is different in a fork, besides its message, model and limits.
 
-    Attributes:
-        prompt: Another prompt; None for the same.
-        mode: Another mode; None for the same.
-        reinstall: Whether to install again first what the copied steps have installed.
+    None stands for the same. With ``reinstall``, what the copied steps have installed is installed
+    first.
     """
 
     prompt: Prompt | None = None
@@ -62,20 +60,9 @@ def fork_run(
     Its first round begins with ``RecordedRun.follow_up``; for step 0 with ``RecordedRun.start``
     and ``first_task``. The parent may be running. Nothing is left behind on failure.
 
-    Args:
-        parent: The run to fork.
-        step: As for ``agent.fork.cut.cut_run``.
-        blobs: The store of file contents of the new run's data folder.
-        create_workspace: Creates a sandbox's folder with an empty workspace; returns its id.
-        changes: What is different.
-        owner: The owner of the new run.
-        data: The data folder of the new run, if it is another one on the same disk.
-        check_space: Called with the bytes that are copied, before anything is; raises to refuse.
-
-    Raises:
-        UsageError: The run cannot be forked there, or not with these changes.
-        StorageFull: The disk has no space for its files. This is checked before they are copied.
-        RunError: The parent was deleted meanwhile, or its record cannot be copied.
+    ``create_workspace`` creates a sandbox's folder with an empty workspace and returns its id.
+    ``data`` is the new run's data folder, if it is another one on the same disk, ``blobs`` the
+    store of it. ``check_space`` gets the bytes to copy beforehand, and raises to refuse.
     """
     cut = cut_run(parent, step)
     with ExitStack() as on_failure, blobs.protected():
@@ -117,16 +104,7 @@ def fork_run(
 
 
 def first_task(parent: RunFolder, text: str = "", changes: Changes = _SAME) -> Task:
-    """Return the task of a fork at step 0, with which its first round starts.
-
-    Args:
-        parent: The run that was forked.
-        text: Another task; empty for the same.
-        changes: What is different.
-
-    Raises:
-        UsageError: The parent has not started.
-    """
+    """Return the task of a fork at step 0, by default the parent's, to start its first round."""
     started = cut_run(parent, 0).started
     same = _prompt_of(started)
     prompt = changes.prompt or same

@@ -11,9 +11,8 @@ _DEBIAN = re.compile(r"[a-z0-9][a-z0-9.+-]{1,79}")
 def install_commands(packages: Iterable[str]) -> tuple[str, ...]:
     """Return commands that install packages again, as few as possible.
 
-    Args:
-        packages: Packages as the sandbox reports them: ``name version`` for Python's, ``name``
-            for Debian's. Others are left out: the names come from the sandbox.
+    Packages are ``name version`` for Python's, ``name`` for Debian's. Others are left out: the
+    names come from the sandbox.
     """
     python, debian = dict[str, str](), list[str]()
     for package in packages:

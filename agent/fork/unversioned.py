@@ -20,12 +20,7 @@ _CHANGED_LATER = "a later step has changed it, and the record has no versions of
 
 @dataclass(frozen=True, slots=True)
 class UnversionedFiles:
-    """The files that are now as they were after a step.
-
-    Attributes:
-        sizes: The size in bytes of each, by its path.
-        missing: Files that were there and have changed.
-    """
+    """The files that are now as they were after a step, and those that have changed."""
 
     sizes: dict[str, int]
     missing: list[NotRestored]
@@ -36,10 +31,6 @@ def unversioned_files(folder: RunFolder, step: int) -> UnversionedFiles:
 
     If later steps have worked, these are the inputs and what the steps up to it have written,
     unless a later step has changed them. What a run has produced later is not among them.
-
-    Args:
-        folder: The run's folder.
-        step: The step; 0 for the beginning.
     """
     inputs, written, later = set[str](), set[str](), set[str]()
     worked, complete = False, True

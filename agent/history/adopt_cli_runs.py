@@ -31,13 +31,9 @@ def move_cli_runs(
 ) -> None:
     """Move the runs of unlocked ``candidate_folders`` to the data folder; skip failures.
 
-    Args:
-        data: The data folder, locked by this process.
-        blobs: Its store of file contents.
-        remove_leftovers: Removes the containers of a killed process, whose runs then end as
-            interrupted and are moved as well; reports and raises ``StudioError`` if it cannot.
-        ended: Without ``remove_leftovers``: move only ended runs; the container of another run
-            may still exist.
+    ``remove_leftovers`` removes the containers of a killed process, whose runs then end as
+    interrupted and are moved as well; it reports and raises ``StudioError`` if it cannot. Without
+    it and with ``ended``, only ended runs move: the container of another may still exist.
     """
     for place in candidate_folders(data)[1:]:
         if not any((place / name).is_dir() for name in ("runs", *_SETS)):

@@ -71,15 +71,10 @@ class HistoryUnavailable(StudioError):
 
 
 class Database:
-    """The database file; created when it is first used. Thread-safe.
+    """The database file, of one process; created when it is first used. Thread-safe.
 
-    Args:
-        path: The file. Only one process uses it.
-        on_replaced: Called, in any thread, when the database has become empty.
-
-    Attributes:
-        lock: Held while the database is written.
-        replaced: How often the file was deleted because of its contents.
+    ``on_replaced`` is called, in any thread, when the database has become empty; ``replaced``
+    counts how often its contents were the reason. ``lock`` is held while it is written.
     """
 
     def __init__(self, path: Path, on_replaced: Callable[[], None]) -> None:
@@ -90,11 +85,7 @@ class Database:
         self.replaced = 0
 
     def read(self, query: Callable[[sqlite3.Connection], _T]) -> _T:
-        """Return what a query returns; of a damaged database, what it returns of an empty one.
-
-        Raises:
-            HistoryUnavailable: The database cannot be used now.
-        """
+        """Return what a query returns; of a damaged database, what it returns of an empty one."""
         writer = self._writer or self._open()  # without waiting for a thread that writes
         try:
             return self._read(query)
@@ -117,8 +108,7 @@ class Database:
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """Run a block that writes; hold the lock, and commit at the end.
 
-        Raises:
-            HistoryUnavailable: Nothing was written. A damaged database has been replaced.
+        After ``HistoryUnavailable``, nothing was written. A damaged database has been replaced.
         """
         with self.lock:
             writer = self._open()

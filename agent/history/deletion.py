@@ -27,12 +27,8 @@ SharedContents = Callable[[Collection[str], Collection[str]], tuple[set[str], se
 class RunDeleter:
     """Deletes runs of a data folder that is locked by this process.
 
-    Args:
-        data: The data folder.
-        blobs: Its store of file contents.
-        empty_as_root: Deletes files that only root may delete from the workspace of a sandbox id.
-        own: What this process changes in the folder of runs.
-        shared: As ``History.shared_contents``; by default the manifests of all runs are read.
+    ``empty_as_root`` deletes files that only root may delete from the workspace of a sandbox id.
+    Without ``shared`` (``History.shared_contents``) the manifests of all runs are read.
     """
 
     def __init__(
@@ -64,13 +60,9 @@ class RunDeleter:
         )
 
     def delete(self, runs: Iterable[str]) -> int:
-        """Delete runs that are not active.
+        """Delete runs that are not active; return the freed bytes on disk.
 
-        Returns:
-            The freed bytes on disk.
-
-        Raises:
-            RunError: A run cannot be deleted; it is kept, and those before it are deleted.
+        If one cannot be deleted, it is kept, and those before it are deleted.
         """
         freed, removed = 0, list[Path]()
         try:

@@ -23,14 +23,9 @@ MemberStatus = Literal["open", "hidden", "deleted"]
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One run of a family.
+    """One run of a family; only that of an ``open`` one has an id, a parent and an entry.
 
-    Attributes:
-        run: Its id; empty unless it is ``open``.
-        status: ``open``, ``hidden`` (it may not be viewed) or ``deleted``.
-        depth: How many members are above it in the tree.
-        parent: What it was made from; None for the first member, and unless it is ``open``.
-        entry: Its entry in the history; None for a draft, and unless it is ``open``.
+    It may be ``hidden`` (it may not be viewed) or ``deleted``. ``depth`` members are above it.
     """
 
     run: str
@@ -44,9 +39,7 @@ class Member:
 class Family:
     """A run's family, depth first: each member stands below its parent.
 
-    Attributes:
-        members: The first 200, the run and what it was made from always among them.
-        more: Whether there are more.
+    ``members`` are the first 200, the run and what it was made from always among them.
     """
 
     members: tuple[Member, ...]
@@ -54,14 +47,7 @@ class Family:
 
 
 def find_family(history: History, data: Path, run: str, may_view: Callable[[str], bool]) -> Family:
-    """Return the family of a run.
-
-    Args:
-        history: The history of the data folder.
-        data: The data folder.
-        run: The run.
-        may_view: Whether a run exists and may be viewed.
-    """
+    """Return the family of a run."""
     path = _path_to(data, run)
     tree = _Tree(path, may_view)
     tree.add(history.entries(path))

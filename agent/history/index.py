@@ -46,40 +46,21 @@ SELECT {columns} FROM all_runs WHERE (:owner IS NULL OR owner = :owner) {rest}
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """One run of the list.
-
-    Attributes:
-        run: Its id.
-        title: The title that the user gave it, an example's title, or its task's first line.
-        renamed: Whether the user gave it a title.
-        pinned: Whether it is pinned.
-        at: When its last round ended, or began if it is running.
-        sandbox: The id of its sandbox, if readable.
-        summary: Its summary; None if unreadable.
-        problem: What is wrong with its record; empty if nothing is.
-        owner: The run's owner; empty for the operator.
-        comparison: The id of the comparison that started it; empty if none did.
-        parent: The run that it was made from, if any.
-        imported: The name of the format that it was imported from; empty for any other run.
-        in_title: Whether all searched words are in the title; such runs come first.
-        excerpt: The text around a search match outside the title; empty without one.
-        match: The place of that text, if it is in the conversation.
-        word: The searched word in it.
-    """
+    """One run of the list; in a search, its ``match`` and the text around it (``excerpt``)."""
 
     run: str
-    title: str
-    renamed: bool
-    at: float
-    summary: Summary | None
-    problem: str = ""
+    title: str  # the user's, an example's, or the task's first line
+    renamed: bool  # by the user
+    at: float  # when its last round ended, or began if it is running
+    summary: Summary | None  # None if unreadable
+    problem: str = ""  # what is wrong with its record
     owner: str = ""
     pinned: bool = False
-    sandbox: str = ""
-    comparison: str = ""
+    sandbox: str = ""  # its id, if readable
+    comparison: str = ""  # that started it
     parent: Parent | None = None
-    imported: str = ""
-    in_title: bool = False
+    imported: str = ""  # the name of the format that it was imported from
+    in_title: bool = False  # all searched words are; such runs come first
     excerpt: str = ""
     match: search.SearchMatch | None = None
     word: str = ""
@@ -97,23 +78,14 @@ class HistoryEntry:
 
 @dataclass(frozen=True, slots=True)
 class HistoryPage:
-    """A page of the list.
-
-    Attributes:
-        entries: The runs.
-        next: The cursor of the next page; empty at the list's end.
-        total: The number of matching runs on all pages.
-        size: Their bytes on disk, without file versions.
-        versions: The bytes of their file versions, as in ``Summary``.
-        indexing: Whether some runs are not yet indexed. They count in the total of all runs.
-    """
+    """A page of the list."""
 
     entries: list[HistoryEntry]
-    next: str
-    total: int
-    size: int
-    versions: int
-    indexing: bool = False
+    next: str  # its cursor; empty at the list's end
+    total: int  # on all pages
+    size: int  # bytes on disk of all, without file versions
+    versions: int  # bytes of file versions, as in ``Summary``
+    indexing: bool = False  # some runs are not indexed yet; ``total`` has them
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,11 +127,8 @@ class HistoryTotals:
 class History:
     """The runs of one data folder. Thread-safe.
 
-    Args:
-        data: The data folder.
-        active_summaries: Returns the summaries of active runs by id; None for one that is starting.
-        own: See ``Indexer``.
-        end_round: See ``Indexer``.
+    ``active_summaries`` returns those of active runs by id; None for one that is starting. See
+    ``Indexer`` for ``own`` and ``end_round``.
     """
 
     def __init__(
@@ -187,20 +156,9 @@ class History:
     ) -> HistoryPage:
         """Return a page of runs that have begun (no drafts), newest first.
 
-        Args:
-            query: Search words. Each must occur in the title, the conversation, an output, the
-                model name or a file name; letters of either case match. Runs with all of them in
-                the title come first.
-            cursor: ``next`` of the previous page; empty for the first page.
-            limit: Maximum number of entries.
-            owner: Only this user's runs; None for all users'.
-            pinned: Only pinned runs.
-            folded: Comparisons whose runs are not listed, though they count in the total; with
-                search words they are.
-            only: Only these runs; None for all.
-
-        Raises:
-            StudioError: ``cursor`` is not a cursor.
+        Each searched word must occur in the title, the conversation, an output, the model name or a
+        file name; letters of either case match. ``owner`` None stands for all users. The runs of
+        ``folded`` comparisons are listed only with search words, though they count in the total.
         """
         words = search.query_words(query)
         hidden = frozenset() if words else frozenset(folded)
@@ -230,12 +188,7 @@ class History:
         return str(row[0]) if row else folder.title
 
     def children(self, run: str, owner: str | None = None) -> list[HistoryEntry]:
-        """Return the runs made from a run, newest first: the first 100.
-
-        Args:
-            run: The run, which may be deleted.
-            owner: Only this user's runs; None for all users'.
-        """
+        """Return the first 100 runs made from a run (which may be deleted), newest first."""
         entries = self.made_from([run], _MAX_CHILDREN)
         mine = [entry for entry in entries if owner is None or entry.owner == owner]
         return sorted(mine, key=lambda entry: entry.sort_key, reverse=True)[:_MAX_CHILDREN]
@@ -342,14 +295,9 @@ class History:
     def shared_contents(
         self, contents: Collection[str], runs: Collection[str]
     ) -> tuple[set[str], set[str]]:
-        """Return those of some contents that other runs name, too, for their deletion.
+        """Return those of some contents that other runs name, and runs that may name more.
 
-        Args:
-            contents: Their hashes.
-            runs: The runs to be deleted, which may be gone from the list already.
-
-        Returns:
-            Those contents, and the other runs that may name more of them.
+        ``runs`` are to be deleted, and may be gone from the list already.
         """
         self.indexer.update(_SHORT_SECONDS)
         try:
@@ -381,9 +329,7 @@ class History:
     def totals(self, owner: str | None = None, *, measured: bool = False) -> HistoryTotals:
         """Return the sums over all begun runs, or one user's.
 
-        Args:
-            owner: Only this user's runs; None for all users'.
-            measured: Measure the disk usage of active runs; otherwise it counts as 0.
+        Unless ``measured``, the disk usage of active runs counts as 0.
         """
         summed = ("problem != ''", "pinned", "running", "size", "workspace", "versions")
         columns = ", ".join(("count(*)", *(f"total({each})" for each in summed)))
@@ -423,13 +369,8 @@ class History:
     ) -> list[tuple[Any, ...]]:
         """Select ``columns`` of all runs, active ones as they are now.
 
-        Args:
-            columns: Columns among ``of``, or aggregates of them.
-            owner: Whose runs; None for everybody's.
-            rest: What follows the condition in the statement.
-            of: The columns that are read; those of one index are read from it alone.
-            measured: Whether the files of active runs are measured.
-            sandboxes: The value of ``:sandboxes`` in ``rest``.
+        ``columns`` are among ``of`` (those of one index are read from it alone), or aggregates of
+        them; ``rest`` follows the condition in the statement, with ``:sandboxes``.
         """
         active = [
             [run, *(self._sized_values(entry, measured=measured) if entry else ())]
@@ -628,11 +569,7 @@ def cursor_after(sort_key: tuple[bool, float, str]) -> str:
 
 
 def parse_cursor(cursor: str) -> tuple[bool, float, str] | None:
-    """Return the sort key in a cursor of the list; None for the beginning.
-
-    Raises:
-        StudioError: It is not a cursor.
-    """
+    """Return the sort key in a cursor of the list; None for the beginning."""
     if not cursor:
         return None
     at, _, rest = cursor.partition(":")

@@ -33,11 +33,9 @@ _log = logging.getLogger(__name__)
 class Indexer:
     """Reads runs into the database, in the calling thread or in the background. Thread-safe.
 
-    Args:
-        data: The data folder; the database is in it.
-        active: Returns the active runs, which are indexed at their ends.
-        own: What this process changes in the folder of runs, and reports with ``changed``.
-        end_round: Ends the round of a run that was indexed as running, unless it is active.
+    ``active`` returns the active runs, which are indexed at their ends. ``own`` is what this
+    process changes in the folder of runs, and reports with ``changed``. ``end_round`` ends the
+    round of a run that was indexed as running, unless it is active.
     """
 
     def __init__(
@@ -95,14 +93,8 @@ class Indexer:
     ) -> bool:
         """Index what has changed, for about this many seconds and at least so many runs.
 
-        Args:
-            seconds: The time.
-            runs: The number of runs.
-            at_once: Whether runs that nobody has reported must be found now; otherwise some time
-                may pass, which grows with the number of runs.
-
-        Returns:
-            False if the database cannot be written now.
+        Unless ``at_once``, runs that nobody has reported may be found later, after a time that
+        grows with the number of runs. Returns False if the database cannot be written now.
         """
         active = frozenset(self._active())  # before the lock: it takes locks of its own
         if not self.database.lock.acquire(timeout=_LOCK_SECONDS):

@@ -34,23 +34,14 @@ _lock = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A recorded run that ships with the studio.
+    """A recorded run that ships with the studio."""
 
-    Attributes:
-        name: The name of the demonstration that was recorded.
-        title: A few words for a button.
-        about: One line: what to watch for.
-        steps: The number of its steps.
-        seconds: How long the run took.
-        path: Its zip file.
-    """
-
-    name: str
-    title: str
-    about: str
+    name: str  # of the demonstration
+    title: str  # a few words for a button
+    about: str  # one line: what to watch for
     steps: int
     seconds: float
-    path: Path
+    path: Path  # of its zip file
 
 
 @cache
@@ -62,11 +53,7 @@ def recordings() -> Sequence[Recording]:
 
 
 def find(name: str) -> Recording:
-    """Return the recording with this name.
-
-    Raises:
-        RunError: there is none.
-    """
+    """Return the recording with this name."""
     recording = next((each for each in recordings() if each.name == name), None)
     if recording is None:
         raise RunError("There is no such recorded run.")
@@ -76,20 +63,9 @@ def find(name: str) -> Recording:
 def open_recording(
     data: Path, owner: str, recording: Recording, create: Callable[[], str], blobs: BlobStore
 ) -> tuple[str, bool]:
-    """Return the owner's run of a recording; it is copied from the recording if there is none.
+    """Return the owner's run of a recording, and whether it is new: copied if there was none.
 
-    Args:
-        data: The data folder, locked by this process.
-        owner: The owner's user id.
-        recording: The recording.
-        create: Creates a run with an empty workspace, and returns its id.
-        blobs: The data folder's store of file contents.
-
-    Returns:
-        The run's id, and whether the run is new.
-
-    Raises:
-        StudioError: the run cannot be created.
+    ``create`` creates a run with an empty workspace, and returns its id.
     """
     with _lock:
         opened = _read_opened(data)

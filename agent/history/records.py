@@ -115,13 +115,7 @@ def content_hashes(run: Path) -> Iterator[str]:
 
 
 def read(data: Path, run: str, known: "Record | None") -> Record | None:
-    """Return a run's record, None if it has not begun; its journal is read only if it changed.
-
-    Args:
-        data: The data folder.
-        run: The run's id.
-        known: The stored record, if there is one.
-    """
+    """Return a run's record, None if it has not begun; its journal is read only if it changed."""
     at = stamp(data / "runs" / run)
     if at is None:
         return None

@@ -61,13 +61,7 @@ def select_expired(
 ) -> list[Expired]:
     """Return the runs to delete now, in order.
 
-    Args:
-        deletable: The runs that may be deleted, oldest first; see ``History.deletable``.
-        retention: The retention limits.
-        now: Seconds since the epoch.
-        used: Total bytes on disk of all runs.
-        used_by_owner: Bytes on disk of all runs by owner.
-        busy: Ids of runs in use, which are kept.
+    ``deletable`` are oldest first; see ``History.deletable``. ``used`` is the total bytes on disk.
     """
     takes = Counter(used_by_owner)
     expired, left = list[Expired](), dict[str, deque[SizedRun]]()

@@ -40,18 +40,13 @@ _BEFORE, _AFTER, _TRIGRAM = 40, 80, 3
 class SearchMatch:
     """A part of the run that contains the words.
 
-    Attributes:
-        part: The kind of part: a user message, a step, a round's answer, or, in the list of all
-            runs, the run's model or a file name.
-        round: The round, from 1.
-        step: The step's number; 0 if the part is not a step.
-        line: The text around the first match in the part, on one line.
+    In the list of all runs, the part may be the run's model or a file name.
     """
 
     part: Part
-    round: int
-    step: int
-    line: str
+    round: int  # from 1
+    step: int  # 0 if the part is not a step
+    line: str  # the text around the first match in the part
 
 
 Passage = tuple[Part, int, int, str]
@@ -77,12 +72,7 @@ class _SearchPart:
 
 
 def find(events: Iterable[Event], words: str) -> Iterator[SearchMatch]:
-    """Yield the first match in each matching part of a run, in order, ignoring case.
-
-    Args:
-        events: The run's events.
-        words: The literal text to search for; an empty one matches nothing.
-    """
+    """Yield the first match of a literal text in each part of a run, in order, ignoring case."""
     pattern = re.compile(re.escape(words), re.IGNORECASE)
     for place in _split_into_parts(events) if words else ():
         found = place.search(pattern)

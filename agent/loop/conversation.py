@@ -47,19 +47,12 @@ _MIN_SUMMARISED_TURNS = 2
 
 @dataclass(frozen=True, slots=True)
 class OlderSteps:
-    """Older steps of a conversation, which a summary can replace.
+    """Older steps of a conversation, which a summary can replace."""
 
-    Attributes:
-        first_step: The first one, which an earlier summary may have replaced already.
-        last_step: The last one.
-        tokens: An estimate of the tokens that they take.
-        user_texts: What the user said in these steps.
-    """
-
-    first_step: int
+    first_step: int  # may have been replaced by a summary
     last_step: int
-    tokens: int
-    user_texts: tuple[str, ...]
+    tokens: int  # an estimate
+    user_texts: tuple[str, ...]  # what the user said in them
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,11 +161,7 @@ class Conversation:
         )
 
     def clearable_call_ids(self, keep: int = 2) -> tuple[str, ...]:
-        """Return the call ids of the older half of the long observations.
-
-        Args:
-            keep: Number of latest observations that are never returned.
-        """
+        """Return the ids of the older half of the long observations, but the latest ``keep``."""
         results = [m for m in self.messages if isinstance(m, ToolResult)]
         candidates = [
             m.call_id

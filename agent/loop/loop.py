@@ -69,31 +69,19 @@ _log = logging.getLogger(__name__)
 class Round:
     """The inputs of a round.
 
-    Attributes:
-        model: The model.
-        toolbox: The tools and their sandbox; None in plain mode.
-        conversation: The messages so far, including the task.
-        limits: The limits of the round.
-        stop: Ends the round early.
-        previous_totals: The totals of the run's earlier rounds.
-        previous_steps: The number of steps that earlier rounds began, including interrupted ones
-            that the totals do not count; step numbers continue from it.
-        describe_user_changes: Returns a description of the user's file changes since its last call;
-            each step begins with it.
-        recording: Records the requests to the model; see ``agent.loop.turn``.
-        steering: How the user steers the round.
-        read_file: Returns the text of a workspace file by its path in the sandbox, to tell what a
-            command executes; None if it is not known.
-        verify_claims: Whether to check the model's last message against its files
-            (``agent.loop.claimed_files``); a round that ends with a false claim fails.
+    ``previous_steps`` counts interrupted ones, too, which the totals do not; step numbers continue
+    from it. ``describe_user_changes`` says what the user changed since its last call; each step
+    begins with it. ``read_file`` returns a workspace file's text by its path in the sandbox, to
+    tell what a command executes. With ``verify_claims``, a round fails whose last message claims a
+    file that is not there (``agent.loop.claimed_files``).
     """
 
     model: Model
-    toolbox: Toolbox | None
-    conversation: Conversation
+    toolbox: Toolbox | None  # None in plain mode
+    conversation: Conversation  # with the task
     limits: Limits
     stop: Stop
-    previous_totals: Totals | None = None
+    previous_totals: Totals | None = None  # of the run's earlier rounds
     previous_steps: int = 0
     describe_user_changes: Callable[[], str] = str
     verify_claims: bool = False

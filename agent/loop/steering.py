@@ -46,18 +46,12 @@ class QueuedMessage:
 
 @dataclass(frozen=True, slots=True)
 class WaitingCall:
-    """A call that waits for the user's decision.
-
-    Attributes:
-        step: The step that it belongs to.
-        arguments: Its parameters, as parsed.
-        reasons: Why it waits.
-    """
+    """A call that waits for the user's decision."""
 
     step: int
     call_id: str
     name: str
-    arguments: Mapping[str, Any]
+    arguments: Mapping[str, Any]  # as parsed
     reasons: tuple[ApprovalReason, ...]
 
 
@@ -80,23 +74,14 @@ class ObservationEdit:
 
 @dataclass(frozen=True, slots=True)
 class SteeringState:
-    """What the user has asked for, and what waits for the user.
+    """What the user has asked for, and what waits for the user."""
 
-    Attributes:
-        paused: Whether the round waits before its next model turn, or will.
-        approval: The rules by which calls wait for approval.
-        messages: The messages that wait to be delivered.
-        waiting: The call that waits for a decision.
-        editable: The ids of the calls whose observation may be edited now.
-        version: A number that grows with each change.
-    """
-
-    paused: bool
+    paused: bool  # before its next model turn, or will be
     approval: tuple[Rule, ...]
-    messages: tuple[QueuedMessage, ...]
+    messages: tuple[QueuedMessage, ...]  # that wait to be delivered
     waiting: WaitingCall | None
-    editable: tuple[str, ...]
-    version: int
+    editable: tuple[str, ...]  # call ids whose observation may be edited now
+    version: int  # grows with each change
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,13 +329,7 @@ class Steering:
                 self._remove(message.id)
 
     def expect(self, call_id: str, reasons: tuple[ApprovalReason, ...], review: Review) -> None:
-        """Decide in advance on a call, which then waits for nobody, as in a replay.
-
-        Args:
-            call_id: The call.
-            reasons: Why it would have waited.
-            review: The decision.
-        """
+        """Decide in advance on a call, which then waits for nobody, as in a replay."""
         self._expected[call_id] = (reasons, review)
 
     def take_expected(self, call_id: str) -> tuple[tuple[ApprovalReason, ...], Review] | None:
@@ -376,10 +355,8 @@ class Steering:
     ) -> None:
         """Let a call wait for the user's decision.
 
-        Args:
-            call: The call.
-            check: Raises ``UsageError`` for parameters that the tool would not execute as given.
-            unsent: The observations that the user may edit meanwhile, by the call's id.
+        ``check`` raises ``UsageError`` for parameters that the tool would not execute as given;
+        ``unsent`` are the observations that the user may edit meanwhile, by the call's id.
         """
         with self._change():
             self._waiting, self._check, self._review = call, check, None

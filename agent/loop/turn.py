@@ -101,13 +101,10 @@ class _PartialAnswer:
 
 
 class TurnRunner:
-    """Runs single turns of a model.
+    """Runs single turns of a model; the caller applies each yielded event to the conversation.
 
-    Args:
-        conversation: The messages to send; the caller applies each yielded event to it.
-        limits: Attempts, back-off and the answer's budget.
-        recording: Returns a context that records an attempt: its step, tools and budget.
-        summarise: Summarises older steps if the context is full; None to never do it.
+    ``recording`` returns a context that records an attempt: its step, tools and budget. Without
+    ``summarise``, older steps are not summarised if the context is full.
     """
 
     clears_observations = True
@@ -138,11 +135,10 @@ class TurnRunner:
     def run(
         self, step: int, seconds: float | None = None
     ) -> Generator[Event, None, ModelAnswered | None]:
-        """Stream the turn; its last event is the returned ``ModelAnswered``, None if stopped first.
+        """Stream the turn; return ``ModelAnswered``, its last event, or None if stopped first.
 
-        Raises:
-            ModelError: The model did not answer, and retrying is pointless or was exhausted.
-            TurnTimeout: ``seconds`` of wall time, including retries, were not enough.
+        ``TurnTimeout`` after ``seconds`` of wall time, including retries; ``ModelError`` if
+        retrying is pointless or was exhausted.
         """
         failures = 0
         self._deadline = None if seconds is None else time.monotonic() + seconds

@@ -12,15 +12,7 @@ _log = logging.getLogger(__name__)
 
 
 class SandboxAhead:
-    """One sandbox, created in the background for the first run.
-
-    Attributes:
-        sandbox_id: Its id; its folder exists already, with an empty workspace.
-
-    Args:
-        sandbox_id: See above.
-        create: Creates the sandbox of this id.
-    """
+    """One sandbox, created in the background for the first run; its folder exists already."""
 
     def __init__(self, sandbox_id: str, create: Callable[[str], Sandbox]) -> None:
         self.sandbox_id = sandbox_id
@@ -41,10 +33,7 @@ class SandboxAhead:
             self._created.result()
 
     def take(self) -> Sandbox | None:
-        """Return the sandbox, which the caller then owns; None if there is none.
-
-        Call it after ``wait``.
-        """
+        """Return the sandbox, which the caller then owns, if there is one; call ``wait`` first."""
         with self._lock:
             taken, self._taken = self._taken, True
         return None if taken or self._thread is None else self._created.result()

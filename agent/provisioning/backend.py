@@ -49,30 +49,17 @@ _TIMEOUT_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class SetupStatus:
-    """Setup status of the sandbox backend.
-
-    Attributes:
-        phase: ``connecting`` to the engine, ``building`` the image, ``ready`` or ``failed``.
-        detail: The current action, or what failed and what to do about it.
-        progress: Progress of the build from 0 to 1; None if unknown.
-        image: The image's tag; empty until it is known.
-        warning: What the engine cannot provide and what to do about it; empty if nothing.
-    """
+    """Setup status of the sandbox backend."""
 
     phase: Literal["connecting", "building", "ready", "failed"] = "connecting"
-    detail: str = ""
-    progress: float | None = None
-    image: str = ""
-    warning: str = ""
+    detail: str = ""  # the current action, or what failed and what to do
+    progress: float | None = None  # of the build from 0 to 1; None if unknown
+    image: str = ""  # tag; empty until it is known
+    warning: str = ""  # what the engine cannot provide, what to do
 
 
 class Backend:
-    """Sets up and owns the engine client, the image and the proxy of one data folder.
-
-    Args:
-        settings: Engine, image, runtime, proxy.
-        data: The data folder, locked by this process.
-    """
+    """Sets up and owns the engine client, the image and the proxy of one data folder."""
 
     def __init__(self, settings: Settings, data: DataFolder) -> None:
         self._settings, self._data = settings, data
@@ -104,11 +91,10 @@ class Backend:
         return self._proxy
 
     def notify(self, on_status: Callable[[SetupStatus], None], on_open: Callable[[], None]) -> None:
-        """Set what the setup calls. It may have begun before.
+        """Set what the setup calls; it may have begun before.
 
-        Args:
-            on_status: Called with each further change of ``setup_status``, from the setup thread.
-            on_open: Called once, when sandboxes can first be created; must not block.
+        ``on_status`` gets further changes of ``setup_status``. ``on_open`` is called once, when
+        sandboxes can first be created, and must not block.
         """
         with self._changed:
             self._on_status, self._on_open = on_status, on_open
@@ -154,9 +140,6 @@ class Backend:
         """Wait for the setup and yield its progress; retry a failed setup once.
 
         The last status is ``ready``, unless a stop comes first.
-
-        Raises:
-            EngineError: the setup failed again.
         """
         self.open()
         reported = None
@@ -178,11 +161,7 @@ class Backend:
             return self._changed.wait_for(condition, seconds)
 
     def has_image(self) -> bool:
-        """Return whether the image still exists; valid only once it has been available.
-
-        Raises:
-            SandboxError: the engine refused.
-        """
+        """Return whether the image still exists; valid only once it has been available."""
         assert self._client is not None
         with engine_errors("The sandbox image cannot be looked up"):
             self._image_id = image_id(self._client, self._setup_status.image)
@@ -269,15 +248,7 @@ class Backend:
         return kept
 
     def remove_leftovers(self, folder: DataFolder) -> None:
-        """Remove what a dead process left in the engine.
-
-        Args:
-            folder: That process's data folder, which this process has locked.
-
-        Raises:
-            EngineError: The engine is not reached.
-            SandboxError: The engine refused.
-        """
+        """Remove from the engine what a dead process left, whose data folder is locked now."""
         if self.client is None:
             raise EngineError("The container engine cannot be reached.")
         _remove_all_of(self.client, folder)

@@ -36,13 +36,9 @@ _STARTS_AT_ONCE = min(8, 2 * (os.cpu_count() or 1))
 
 
 class SandboxFactory:
-    """Creates, restarts and removes sandboxes. Thread-safe.
+    """Creates, restarts and removes sandboxes of a locked data folder. Thread-safe.
 
-    Args:
-        settings: A sandbox's limits, and how long a stopped one is kept.
-        data: The data folder, locked by this process.
-        backend: The engine client, image and proxy to use.
-        disks: Whether sandboxes get their own disk where the host supports it.
+    With ``disks`` they get their own disk where the host supports it.
     """
 
     def __init__(
@@ -63,11 +59,7 @@ class SandboxFactory:
         return create_workspace(self._data, self._disk)
 
     def create_idle(self) -> Sandbox:
-        """Create a sandbox that no run uses yet, with its own folder.
-
-        Raises:
-            StudioError: it cannot be created; nothing is left behind.
-        """
+        """Create a sandbox that no run uses yet, with its own folder."""
         sandbox_id = self.create_workspace()
         folder = self._data.path / "sandboxes" / sandbox_id
         with ExitStack() as on_failure:
@@ -77,11 +69,7 @@ class SandboxFactory:
         return sandbox
 
     def create_new(self, sandbox_id: str) -> Sandbox:
-        """Create a sandbox with a network and the default limits in a folder that exists.
-
-        Raises:
-            StudioError: it cannot be created.
-        """
+        """Create a sandbox with a network and the default limits in a folder that exists."""
         if not self._backend.has_image():
             self._backend.rebuild_image()
             raise ImageError("The sandbox image was removed; it is being built again.")
@@ -93,11 +81,7 @@ class SandboxFactory:
         return self._container_locks.of(sandbox_id)
 
     def can_create(self, folder: RunFolder) -> bool:
-        """Return whether a stopped container exists, or an image to create one from.
-
-        Raises:
-            SandboxError: the engine refused.
-        """
+        """Return whether a stopped container exists, or an image to create one from."""
         if self._backend.has_image():
             return True
         return folder.sandbox_used and bool(
@@ -105,12 +89,7 @@ class SandboxFactory:
         )
 
     def create_or_restart(self, folder: RunFolder, stop: Stop) -> tuple[Sandbox, SandboxOrigin]:
-        """Create or restart the run's sandbox; the caller holds its ``container_lock``.
-
-        Raises:
-            SandboxError: the engine refused.
-            WaitCancelled: the stop came before this sandbox's turn to start.
-        """
+        """Create or restart the run's sandbox; the caller holds its ``container_lock``."""
         self._removals.wait(folder.sandbox)
         with self._turns.take(stop):
             if folder.sandbox_used:
@@ -123,9 +102,6 @@ class SandboxFactory:
 
         Removes files that root created in an earlier container and that this process's user may
         not remove.
-
-        Raises:
-            StudioError: no container can be created.
         """
         if self._backend.client is None:
             raise EngineError(

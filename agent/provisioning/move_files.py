@@ -45,12 +45,9 @@ def _being_written(name: str) -> bool:
 
 
 def move_to_sandbox(folder: RunFolder, sandbox: str, workspace: Path) -> None:
-    """Move a run's files, and uploads in progress, to another sandbox.
+    """Move a run's files, and uploads in progress, to another sandbox, which is unused yet.
 
-    Args:
-        folder: The run's folder; its workspace holds only files that the user put there.
-        sandbox: The new sandbox's id.
-        workspace: The new sandbox's workspace, not used yet.
+    The run's workspace holds only files that the user put there.
     """
     old_folder = folder.sandbox_folder
     with folder.workspace_lock:  # no file may be added to the old folder meanwhile

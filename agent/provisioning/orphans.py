@@ -24,8 +24,7 @@ _log = logging.getLogger(__name__)
 def remove_orphans(client: Client) -> None:
     """Remove the containers and networks of instances whose data folder no longer exists.
 
-    Raises:
-        SandboxError: the engine refused to list containers. Failed removals are only logged.
+    Failed removals are only logged.
     """
     for instance in orphaned_instances(client):
         try:
@@ -40,9 +39,6 @@ def orphaned_instances(client: Client) -> set[str]:
 
     A proxy runs exactly as long as its application, so an instance with a running proxy is left
     alone even if its folder is not visible to this process (another mount namespace).
-
-    Raises:
-        SandboxError: the engine refused.
     """
     with engine_errors("The containers cannot be listed"):
         found = client.api.containers(all=True, filters={"label": INSTANCE_LABEL})

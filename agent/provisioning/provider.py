@@ -32,17 +32,12 @@ _PODMAN_NO_NETWORK = (
 
 
 class DockerSandboxProvider:
-    """Provides sandboxes to the runs of one data folder.
+    """Provides sandboxes to the runs of one locked data folder.
 
-    Args:
-        settings: Limits, image, engine, size of the pool.
-        data: The data folder, locked by this process.
-        on_status: Called with each change of ``setup_status``, from the setup thread.
-        disks: Whether sandboxes get their own disk where the host supports it.
-        backend: A backend of this data folder that is being set up already; closed with this
-            provider.
-        ahead: Whether the first run's sandbox is created before it asks: as soon as the backend
-            can, with a network and the default limits.
+    ``on_status`` gets each change of ``setup_status``, from the setup thread. With ``disks``,
+    sandboxes get their own disk where the host supports it. ``backend`` may be one that is being
+    set up already; it is closed with this provider. With ``ahead``, the first run's sandbox is
+    created as soon as the backend can, with a network and the default limits.
     """
 
     def __init__(
@@ -89,11 +84,7 @@ class DockerSandboxProvider:
         self._backend.open()
 
     def wait_until_ready(self, stop: Stop) -> None:
-        """Wait until sandboxes can be created; see ``Backend.wait_until_ready``.
-
-        Raises:
-            EngineError: The setup failed.
-        """
+        """Wait until sandboxes can be created; see ``Backend.wait_until_ready``."""
         for _ in self._backend.wait_until_ready(stop):
             continue
 
@@ -141,11 +132,7 @@ class DockerSandboxProvider:
         self._factory.remove_expired()
 
     def inventory(self) -> Inventory:
-        """Return what the engine stores for this data folder; empty if it is not reached.
-
-        Raises:
-            SandboxError: the engine refused.
-        """
+        """Return what the engine stores for this data folder; empty if it is not reached."""
         client, proxy = self._backend.client, self._backend.proxy
         if client is None:
             return Inventory()
@@ -155,8 +142,7 @@ class DockerSandboxProvider:
     def acquire(self, folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
         """Return the run's sandbox; see ``agent.runs.recorded_run.SandboxProvider``.
 
-        Raises:
-            EngineError: the run asks for a network, and the engine is Podman.
+        With a network on Podman, raise ``EngineError``.
         """
         began = time.monotonic()
         if not (yield from self._wait_for_backend(stop)):

@@ -13,9 +13,6 @@ class Turns:
     """Lets a number of threads in at once; the others wait in the order in which they came.
 
     Unlike ``threading.Semaphore``, which a thread that comes later may take first.
-
-    Args:
-        count: Number of threads in at once.
     """
 
     def __init__(self, count: int) -> None:

@@ -35,15 +35,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """What a replay begins with.
+    """What a replay begins with."""
 
-    Attributes:
-        notes: Sentences on what could not be restored, or on the record as a whole.
-        missing: The paths that could not be restored.
-    """
-
-    notes: tuple[str, ...] = ()
-    missing: frozenset[str] = frozenset()
+    notes: tuple[str, ...] = ()  # sentences on the record or what is missing
+    missing: frozenset[str] = frozenset()  # paths
     complete: bool = True
 
 

@@ -67,13 +67,8 @@ _DEFAULT_LIMITS = ExampleLimits()
 class SavedExample:
     """A recorded run that plays as an example; what follows its folder is in ``example.json``.
 
-    Attributes:
-        id: The id of the run that it was made from.
-        title: A few words for a button.
-        task: The task's text, without surrounding white space.
-        owner: The user who saved it, and the only one who sees it.
-        seconds: How long the recorded run took.
-        inputs: The names of its input files, as URLs.
+    Only its owner sees it. ``seconds`` is how long the recorded run took; ``inputs`` are the names
+    of its input files, as URLs.
     """
 
     id: str
@@ -143,10 +138,8 @@ def save(
 ) -> SavedExample:
     """Save a run of the data folder as an example; saving it again replaces it.
 
-    Raises:
-        UsageError: Its files were not kept, another user has saved it, or the user has too many or
-            too large examples.
-        RunError: It cannot be written.
+    ``UsageError`` if its files were not kept, another user has saved it, or the user has too many
+    or too large examples.
     """
     assert recording.folder is not None
     folder = data / FOLDER / recording.folder.id

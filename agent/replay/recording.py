@@ -32,27 +32,17 @@ IN_PROGRESS = "The run is in progress. Replay it when it has ended."
 
 @dataclass(slots=True)
 class RecordedStep:
-    """One step of a recorded run.
-
-    Attributes:
-        begin: The journal's cursor before its first event.
-        end: The cursor after its last one.
-        answered: Whether the model's turn is complete.
-        reminded: Whether the loop reminded the model to use a tool.
-        unreadable: How many of its lines cannot be read.
-        at: When its last event was written.
-        messages: What the user sent while the round ran, and the model received with this step.
-    """
+    """One step of a recorded run."""
 
     number: int
-    begin: int
+    begin: int  # journal cursor
     end: int
-    answered: bool = False
+    answered: bool = False  # the model's turn is complete
     calls: int = 0
-    reminded: bool = False
-    unreadable: int = 0
-    at: float = 0.0
-    messages: list[str] = field(default_factory=list)
+    reminded: bool = False  # to use a tool
+    unreadable: int = 0  # lines
+    at: float = 0.0  # of its last event
+    messages: list[str] = field(default_factory=list)  # sent meanwhile, received with this step
 
 
 @dataclass(slots=True)
@@ -79,14 +69,10 @@ class RecordedRound:
 
 
 class Recording:
-    """A recorded run.
+    """A recorded run: a journal, with outputs and manifests beside it.
 
-    Args:
-        file: Its journal; outputs and manifests are read beside it.
-        folder: Its folder, if it is in a data folder.
-
-    Raises:
-        UsageError: There is nothing to replay, or the run is in progress.
+    ``folder`` is set if it is in a data folder. ``UsageError`` if there is nothing to replay, or
+    the run is in progress.
     """
 
     def __init__(self, file: Path, folder: RunFolder | None = None) -> None:

@@ -114,12 +114,7 @@ def prepare(
 
 
 def open_recording(file: Path, folder: RunFolder | None = None) -> Recording:
-    """Open a recorded run for a replay or an example.
-
-    Raises:
-        UsageError: There is nothing to replay.
-        RunError: Its journal cannot be read.
-    """
+    """Open a recorded run for a replay or an example."""
     try:
         return Recording(file, folder)
     except OSError as error:

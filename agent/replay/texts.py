@@ -22,17 +22,11 @@ _LINE_BYTES = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class TextComparison:
-    """How two texts compare.
-
-    Attributes:
-        verdict: ``same``, ``volatile`` or ``differs``.
-        rules: The names of the rules for what differs, if that is volatile.
-        diff: The lines around the first difference that is not volatile.
-    """
+    """How two texts compare."""
 
     verdict: Verdict = "same"
-    rules: tuple[str, ...] = ()
-    diff: str = ""
+    rules: tuple[str, ...] = ()  # their names, if volatile
+    diff: str = ""  # lines around the first difference
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,18 +24,11 @@ _UNIT = r"(?:ns|µs|μs|us|ms|s|secs?|seconds?|m|min|mins|minutes?|h|hours?)\b"
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule.
+    """One rule; a match may be volatile only at the time of the execution (since the epoch)."""
 
-    Attributes:
-        name: What it covers, in the plural, as shown to the user.
-        placeholder: What replaces a match, with groups of the pattern.
-        is_volatile: Whether a match is volatile at the time of the execution, in seconds since the
-            epoch; every match is by default.
-    """
-
-    name: str
+    name: str  # what it covers, in the plural, for the user
     pattern: re.Pattern[str]
-    placeholder: str
+    placeholder: str  # with groups of the pattern
     is_volatile: Callable[[re.Match[str], float], bool] = lambda _match, _at: True
 
 

@@ -67,12 +67,7 @@ def all_sandbox_ids(data: Path) -> set[str]:
 def free_workspace_bytes(folder: RunFolder, limit: int) -> int:
     """Return the bytes left for a run's files, without the container's other files.
 
-    Args:
-        folder: The run's folder.
-        limit: The quota in bytes of a sandbox without its own disk image.
-
-    Raises:
-        SandboxError: Its disk image cannot be mounted.
+    ``limit`` is the quota of a sandbox without its own disk image.
     """
     if volume.disk_image(folder.sandbox_folder).exists():
         free = os.statvfs(folder.workspace.parent)

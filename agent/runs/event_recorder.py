@@ -40,9 +40,6 @@ def end_interrupted_rounds(data: Path) -> None:
 
     Also clean the staging folders of their workspaces. Only the runs with a mark are read; all
     are in a data folder in which an earlier version wrote none.
-
-    Args:
-        data: The data folder, locked by this process.
     """
     marks = data / _MARKS
     marks.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -72,9 +69,7 @@ def _end_interrupted_round(folder: RunFolder) -> None:
 class EventRecorder:
     """Records the events of one run; one thread at a time writes, any may read ``state``.
 
-    Args:
-        folder: The run's folder; an existing journal is loaded and continued, and an open
-            round in it is ended as interrupted.
+    An existing journal is loaded and continued; a round left open ends as interrupted.
     """
 
     def __init__(self, folder: RunFolder) -> None:
@@ -89,11 +84,7 @@ class EventRecorder:
         self._load()
 
     def open_round(self) -> None:
-        """Mark a round as open, reserve disk space for its end, and write a pending end.
-
-        Raises:
-            RunError: There is no space.
-        """
+        """Mark a round as open, reserve disk space for its end, and write a pending end."""
         try:
             self.write_pending_end()
             self._round.begin()
@@ -105,13 +96,9 @@ class EventRecorder:
     ) -> Generator[Event, None, None]:
         """Write each event of a round to the journal, then yield it.
 
-        Args:
-            events: The round. If it raises, it ends as failed; if the caller stops iterating,
-                it ends as stopped.
-            expand: Maps an event to the events to write: the event itself and related ones.
-
-        Raises:
-            RunError: The first event of the round cannot be written; nothing is recorded.
+        If the round raises, it ends as failed; if the caller stops iterating, as stopped.
+        ``expand`` returns the events to write for one: itself and related ones. ``RunError`` if the
+        first cannot be written: nothing is recorded.
         """
         try:
             with clock.EVENTS.round(), closing(events):  # ends a running command first
@@ -152,11 +139,7 @@ class EventRecorder:
         return self._pending_end is not None
 
     def write_pending_end(self) -> None:
-        """Write the end of a round that could not be written earlier.
-
-        Raises:
-            OSError: There is still no space.
-        """
+        """Write the end of a round that could not be written earlier."""
         with self.lock:
             if self._pending_end is not None:
                 self._round.release()
@@ -223,10 +206,6 @@ class OpenRound:
     """The mark of a run whose round is open, which a start after a crash ends.
 
     Its file has the disk space to end the round on a full disk.
-
-    Args:
-        data: The data folder.
-        run: The run's id.
     """
 
     def __init__(self, data: Path, run: str) -> None:

@@ -42,20 +42,11 @@ ParentKind = Literal["fork", "replay"]
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """What a run was made from.
+    """What a run was made from."""
 
-    Attributes:
-        run: The id of the other run, which may have been deleted since.
-        step: The last of its steps that this run starts with; 0 for none.
-        manifest: SHA-256 in hex of its workspace after that step
-            (``agent.workspace.versions.manifest.Manifest.digest``); empty if unknown.
-        kind: ``fork``: this run continues the conversation; ``replay``: it executes the recorded
-            calls again.
-    """
-
-    run: str
-    step: int
-    manifest: str = ""
+    run: str  # may have been deleted since
+    step: int  # this run starts with those up to it
+    manifest: str = ""  # ``Manifest.digest`` after it; empty if unknown
     kind: ParentKind = "fork"
 
 
@@ -92,9 +83,8 @@ def _metadata_adapter() -> TypeAdapter[_Metadata]:
 class RunFolder:
     """The folder of one run; ``create`` creates one, ``open`` opens an existing one.
 
-    Attributes:
-        workspace_lock: A lock, held while the workspace is moved to another sandbox or paths in it
-            are renamed.
+    ``workspace_lock`` is held while the workspace moves to another sandbox or paths in it are
+    renamed.
     """
 
     def __init__(self, data: Path, run_id: str, metadata: _Metadata) -> None:
@@ -119,17 +109,10 @@ class RunFolder:
     ) -> "RunFolder":
         """Create the folder of a new run, with an id that cannot be guessed.
 
-        Args:
-            data: The data folder.
-            sandbox: The id of the sandbox folder that contains the run's workspace.
-            owner: The run's owner; empty for the operator, who owns all command-line runs.
-            comparison: The id of the comparison or evaluation that starts the run, if one does.
-            parent: The run that it is made from, if any.
-            run_id: The id of a run that another machine has created.
-            imported: The name of the format that it is imported from; empty for any other run.
-
-        Raises:
-            OSError: It cannot be written; nothing is left of it.
+        ``sandbox`` is the id of the sandbox folder with its workspace. An empty ``owner`` is the
+        operator, who owns all command-line runs; ``comparison`` is the comparison or evaluation
+        that starts it; ``run_id`` is given if another machine has created it; ``imported`` is the
+        name of the format that it is imported from. Nothing is left of a failure.
         """
         metadata = _Metadata(
             time.time(), sandbox, owner=owner, comparison=comparison, parent=parent,
@@ -147,11 +130,7 @@ class RunFolder:
 
     @classmethod
     def open(cls, data: Path, run_id: str) -> "RunFolder":
-        """Open the folder of an existing run.
-
-        Raises:
-            RunError: There is no run with this id, or its record cannot be read.
-        """
+        """Open the folder of an existing run."""
         path = data / "runs" / run_id / "run.json"
         if not _ID.fullmatch(run_id) or not path.is_file():
             raise RunError(RUN_NOT_FOUND)
@@ -168,11 +147,7 @@ class RunFolder:
 
     @classmethod
     def find(cls, places: Iterable[Path], run_id: str) -> "RunFolder":
-        """Open the folder of a run in the first data folder that has it.
-
-        Raises:
-            RunError: None has it, or its record cannot be read.
-        """
+        """Open the folder of a run in the first data folder that has it."""
         if _ID.fullmatch(run_id):
             for data in places:
                 if (data / "runs" / run_id / "run.json").is_file():
@@ -226,11 +201,7 @@ class RunFolder:
 
     @property
     def workspace(self) -> Path:
-        """The host folder of ``/workspace``, with its disk image mounted.
-
-        Raises:
-            SandboxError: Its disk image cannot be mounted.
-        """
+        """The host folder of ``/workspace``, with its disk image mounted."""
         volume.attach(self.sandbox_folder)
         return self.sandbox_folder / "workspace"
 

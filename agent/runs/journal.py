@@ -40,9 +40,7 @@ _SYNCED = (StepEnded, ObservationEdited, RunEnded, Annotation)
 class Journal:
     """A journal open for writing, by one process; many threads may follow it.
 
-    Args:
-        path: The file; a torn last line is truncated. It is created with the first event, which
-            begins the run.
+    A torn last line is truncated. The first event, which begins the run, creates the file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -69,13 +67,9 @@ class Journal:
         return self._end
 
     def append(self, event: Event) -> int:
-        """Write one event and notify followers; sync at the end of a step or round.
+        """Write one event; sync at the end of a step or round. Return the cursor after it.
 
-        Returns:
-            The cursor after the event.
-
-        Raises:
-            OSError: The event cannot be written (the disk is full); the file is unchanged.
+        A full disk raises ``OSError`` and leaves the file unchanged.
         """
         line = encode(event) + b"\n"
         with self._lock:
@@ -109,11 +103,7 @@ class Journal:
         return file
 
     def subscribe(self, notify: Callable[[], None]) -> Callable[[], None]:
-        """Call ``notify`` from the writing thread after each event.
-
-        Returns:
-            A function that unsubscribes.
-        """
+        """Call ``notify`` from the writing thread after each event; return the unsubscription."""
         with self._lock:
             self._subscribers.append(notify)
 
@@ -135,15 +125,8 @@ class Journal:
 def read(path: Path, cursor: int = 0, end: int | None = None) -> Iterator[tuple[int, Event]]:
     """Yield the events from a cursor on, each with the cursor after its line.
 
-    An unreadable line yields an ``UnreadableEvent``, possibly followed by a repaired event.
-
-    Args:
-        path: The journal's file.
-        cursor: Where to begin; 0 or a cursor of this journal.
-        end: Where to stop; None for the end of the last complete line.
-
-    Raises:
-        JournalError: The cursor is not one of this journal's.
+    An unreadable line yields an ``UnreadableEvent``, possibly followed by a repaired event. What
+    is no cursor of this journal raises ``JournalError``.
     """
     for position, _, events in read_entries(path, cursor, end):
         for event in events:

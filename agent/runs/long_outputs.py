@@ -19,9 +19,6 @@ class LongOutputs:
     """Moves a stream over 64 KB to a file; the journal keeps the end of each output.
 
     The file contains the whole stream from its beginning.
-
-    Args:
-        folder: The folder for the files.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -13,11 +13,7 @@ _MAX_TIMES = 100_000
 
 
 class OwnChanges:
-    """Knows by the time of the folder of runs whether others changed it. Thread-safe.
-
-    Args:
-        data: The data folder.
-    """
+    """Knows by the time of the folder of runs whether others changed it. Thread-safe."""
 
     def __init__(self, data: Path) -> None:
         self._folder = data / "runs"
@@ -50,11 +46,7 @@ class OwnChanges:
 
 
 class Listing:
-    """Knows whether the folder of runs must be listed again; for one reader.
-
-    Args:
-        own: What this process changes in it, and reports to the reader.
-    """
+    """Knows whether the folder of runs must be listed again; for one reader."""
 
     def __init__(self, own: OwnChanges) -> None:
         self._own = own

@@ -89,9 +89,6 @@ class SandboxProvider(Protocol):
 
         Yield events on the preparation. The run's workspace may move to another sandbox's
         folder. Return None if stopped first.
-
-        Raises:
-            StudioError: No sandbox is available.
         """
 
 
@@ -106,14 +103,8 @@ class Ticket(Protocol):
 class Task:
     """The first input of a run.
 
-    Attributes:
-        text: The task.
-        prompt: The prompts.
-        mode: Whether the model gets a sandbox.
-        network: The network policy of the sandbox.
-        instructions: A client's own system prompt; it follows the prompt's, if there is one.
-        history: A client's earlier messages; they come before the task.
-        spec: What was asked for, as ``RunStarted`` records it.
+    ``instructions`` are a client's own system prompt, after the prompt's; ``history`` its earlier
+    messages. ``spec`` is what was asked for, as ``RunStarted`` records it.
     """
 
     text: str
@@ -128,17 +119,9 @@ class Task:
 class RecordedRun(ClosingContext):
     """A run and its record; one thread at a time drives it, any reads ``state``.
 
-    Attributes:
-        closed: Whether ``close`` was called.
-        steering: How the user steers the run while it works.
-
-    Args:
-        folder: The run's folder; an existing journal is loaded and continued, and an open
-            round in it is ended as interrupted.
-        provider: The sandbox provider.
-        user_changes: The queue of the user's file changes for the model; by default the folder's.
-        tools: The user's own tools, by name, in addition to the three of every run.
-        steering: See above; by default with the folder's file.
+    An existing journal is loaded and continued; a round left open ends as interrupted.
+    ``user_changes`` queues the user's file changes for the model, ``steering`` what the user asks
+    for meanwhile; both are the folder's by default. ``tools`` are the user's own.
     """
 
     def __init__(
@@ -177,9 +160,6 @@ class RecordedRun(ClosingContext):
 
         ``expand`` is called for each event before it is recorded, once the versions of the files
         are; by default the event alone is.
-
-        Raises:
-            RunError: The run has already begun, or the disk has no space for its record.
         """
         if self.state.rounds:
             raise RunError("This run has already begun. Send a message to continue it.")
@@ -202,11 +182,7 @@ class RecordedRun(ClosingContext):
         """Run another round in the same conversation and sandbox.
 
         An empty text adds no message: the model goes on where the conversation ends, as in a
-        fork that retries a step.
-
-        Raises:
-            RunError: The run has not begun, or a round is running, or the disk has no space
-                for its record, or the model has answered and there is no message.
+        fork that retries a step. ``RunError`` if the model has answered there.
         """
         if not self.state.rounds or self.state.is_running:
             raise RunError("The run takes a message only after its current round has ended.")
@@ -252,14 +228,9 @@ class RecordedRun(ClosingContext):
     def stop_sandbox(self, *, keep: bool = True) -> None:
         """Stop the sandbox and close the journal; another message restarts the sandbox.
 
-        The journal stays open while the end of a round is still to be written to it.
-
-        Args:
-            keep: Whether to keep the installed software; otherwise the sandbox is removed, and
-                another message creates one on the same files.
-
-        Raises:
-            SandboxError: The sandbox cannot be stopped; the journal is closed anyway.
+        The journal stays open while the end of a round is still to be written to it. Unless the
+        sandbox is kept, it is removed with installed software, and another message creates one on
+        the same files. The journal is closed also if that fails.
         """
         session, self._session = self._session, None
         try:
@@ -277,11 +248,7 @@ class RecordedRun(ClosingContext):
         return self._recorder.has_pending_end
 
     def write_pending_end(self) -> None:
-        """Write the end of a round that could not be written earlier.
-
-        Raises:
-            OSError: There is still no space.
-        """
+        """Write the end of a round that could not be written earlier."""
         self._recorder.write_pending_end()
 
     @property

@@ -31,13 +31,7 @@ _log = logging.getLogger(__name__)
 
 
 class SandboxSession:
-    """The sandbox session of a run.
-
-    Args:
-        sandbox: The sandbox; it is closed with the session.
-        folder: The run's folder.
-        blobs: The store of file contents.
-    """
+    """The sandbox session of a run."""
 
     def __init__(self, sandbox: Sandbox, folder: RunFolder, blobs: BlobStore) -> None:
         self.sandbox = sandbox
@@ -55,11 +49,8 @@ class SandboxSession:
     def begin_round(self, step: int, *, ended: bool, changed: bool) -> None:
         """Record the workspace before the first step of a round.
 
-        Args:
-            step: The step before the round.
-            ended: Whether that step has ended: changes since then are the user's.
-            changed: Whether that step changed files; if the process died before they were
-                recorded, these are the step's changes.
+        Since the end of the step before, changes are the user's. A process may have died before the
+        changes of that step, if it ``changed`` files, were recorded.
         """
         recorded = not changed or self._snapshots.manifest.step == step
         by_user = ended and recorded and step > 0
@@ -85,15 +76,10 @@ class SandboxSession:
         self.sandbox.files_changed([*removed, *(path for pair in moved for path in pair), *written])
 
     def record_version(self, step: int, *, final: bool, wait: bool) -> Iterator[Event]:
-        """Record a version of the workspace; if that fails, the run continues.
+        """Record a version of the workspace; if that fails, the run continues with a notice.
 
-        Args:
-            step: The step that made the changes.
-            final: Whether to sweep all files, as at the end of a round.
-            wait: Whether to store many new files before the return, too, and not meanwhile.
-
-        Yields:
-            The changes, or a notice of the failure.
+        ``final`` sweeps all files, as at the end of a round. Without ``wait``, many new files are
+        stored meanwhile.
         """
         yield from self.end_version()
         try:
@@ -113,11 +99,7 @@ class SandboxSession:
             yield change
 
     def end_version(self) -> Iterator[Event]:
-        """Wait until the files of the last version are stored, as before the next command.
-
-        Yields:
-            A notice if that failed.
-        """
+        """Wait until the files of the last version are stored, as before the next command."""
         if self._storing is not None:
             try:
                 yield from self._storing.result()

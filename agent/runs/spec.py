@@ -31,21 +31,16 @@ USUAL_PROMPT = "general"
 class RunSpec:
     """What somebody asks for; what is missing is the operator's or the model's.
 
-    Attributes:
-        inputs: The id of a draft with the files for ``input/``, over HTTP.
-        base_url: The endpoint's URL; None for the settings', empty for none.
-        prompt: The name of a bundled prompt; see ``USUAL_PROMPT``.
-        hosts: What the sandbox may reach if ``network`` is ``listed``.
-        image: The sandbox's image, which only the command line chooses.
-        calls: As ``ModelConfig.tool_call_style``; the others are named as in ``ModelConfig``.
+    ``inputs`` is the id of a draft with the files for ``input/``, over HTTP. ``calls`` is as
+    ``ModelConfig.tool_call_style``; fields without a comment are named as there.
     """
 
     task: str = ""
     inputs: str = ""
-    base_url: str | None = None
+    base_url: str | None = None  # None for the settings', empty for none
     model: str = ""
     mode: Mode = "sandbox"
-    prompt: str = USUAL_PROMPT
+    prompt: str = USUAL_PROMPT  # a bundled one's name; see ``USUAL_PROMPT``
     max_steps: int | None = None
     max_seconds: float | None = None
     max_conversation_tokens: int | None = None
@@ -54,7 +49,7 @@ class RunSpec:
     network: Network = "open"
     hosts: tuple[str, ...] = ()
     approve: tuple[Rule, ...] = ()
-    image: str = ""
+    image: str = ""  # only from the command line
     max_tokens: int | None = None
     temperature: float | None = None
     top_p: float | None = None
@@ -69,14 +64,9 @@ class RunSpec:
 
     @classmethod
     def of(cls, given: Mapping[str, Any], **further: Any) -> Self:
-        """Return what values ask for, from JSON, a form or arguments.
+        """Return what values ask for, in snake or camel case; unset ones count as missing.
 
-        Args:
-            given: Values by name, in snake or camel case; those that are unset count as missing.
-            further: Fields of a subclass.
-
-        Raises:
-            UsageError: A name is unknown, or a value is not what it must be.
+        ``further`` are fields of a subclass.
         """
         values: dict[str, Any] = {}
         for name, value in given.items():
@@ -114,11 +104,7 @@ class RunSpec:
         return adapt_to_model(self.limits_of_any(settings), model)
 
     def limits_of_any(self, settings: Settings) -> Limits:
-        """Return the limits of the round: the operator's, where less is not asked for.
-
-        Raises:
-            UsageError: More is asked for than the operator lets.
-        """
+        """Return the limits of the round: the operator's, where less is not asked for."""
         usual = settings.limits()
         limits = replace(
             usual,
@@ -139,12 +125,7 @@ class RunSpec:
         return value
 
     def first_task(self, model: Model, prompt: Prompt | None = None) -> Task:
-        """Return the task of the first round.
-
-        Args:
-            model: The model, which may be used to a prompt of its own.
-            prompt: Another prompt than the named one, such as one from a file.
-        """
+        """Return the task of the first round; the model may be used to a prompt of its own."""
         prompt = prompt or prompts.get_bundled(self._prompt_name(model))
         spec = replace(self, task="", inputs="", base_url=_without_secrets(self.base_url)).to_json()
         return Task(self.task, prompt, self.mode, self.policy, spec=spec)

@@ -81,13 +81,7 @@ _SHOWN_CHANGES = 20
 
 @dataclass
 class CallSummary:
-    """The summary of one tool call; ``end_reason`` is None while it runs.
-
-    Attributes:
-        executed: Whether it was begun; False for a call that could not be understood.
-        edits: Whether it is a command of the editor that changes a file.
-        observation_edited: Whether the user edited what the model saw as its result.
-    """
+    """The summary of one tool call; ``end_reason`` is None while it runs."""
 
     id: str
     name: str
@@ -97,30 +91,19 @@ class CallSummary:
     end_reason: EndReason | None = None
     exit_code: int | None = None
     seconds: float = 0.0
-    executed: bool = True
-    edits: bool = False
-    observation_edited: bool = False
+    executed: bool = True  # False if it could not be understood
+    edits: bool = False  # a command of the editor that changes a file
+    observation_edited: bool = False  # by the user
 
 
 @dataclass
 class StepSummary:
-    """The summary of one step.
-
-    Attributes:
-        begin: Journal cursor before its first event.
-        end: Journal cursor after its last event so far.
-        round: The round it belongs to, from 1.
-        used: What its calls used of the computer; None if that was not recorded.
-        verdict: In a replay, how it compares with the recorded step.
-        reviews: The user's decisions on its calls that waited, by the call's id.
-        summaries: How older steps were summarised for the model before its turn.
-        annotations: What the user added to its record.
-    """
+    """The summary of one step."""
 
     step: int
     round: int
-    begin: int
-    end: int
+    begin: int  # journal cursor before its first event
+    end: int  # after its last event so far
     began: float
     text: str = ""
     reasoning: str = ""
@@ -131,31 +114,22 @@ class StepSummary:
     estimated: bool = False
     model_seconds: float = 0.0
     ended: bool = False
-    used: CapabilityUsage | None = None
-    verdict: Verdict | None = None
-    reviews: dict[str, Decision] = field(default_factory=dict)
-    summaries: list[SummaryEnded] = field(default_factory=list)
-    annotations: list[Annotation] = field(default_factory=list)
+    used: CapabilityUsage | None = None  # None if it was not recorded
+    verdict: Verdict | None = None  # in a replay
+    reviews: dict[str, Decision] = field(default_factory=dict)  # by the call's id
+    summaries: list[SummaryEnded] = field(default_factory=list)  # of older steps, before its turn
+    annotations: list[Annotation] = field(default_factory=list)  # of the user
 
 
 @dataclass
 class ReplaySummary:
-    """How a replay compares with the recorded run.
+    """How a replay compares with the recorded run; see ``ReplayStarted``."""
 
-    Attributes:
-        run: The id of the recorded run; empty if only its journal was given.
-        steps: How many steps are to be replayed.
-        counts: How many steps have each verdict so far.
-        notes: As in ``ReplayStarted``.
-        complete: As in ``ReplayStarted``.
-        verdict: The verdict over all steps: the worst; a step that was not reached is unverified.
-    """
-
-    run: str
-    steps: int
+    run: str  # empty if only its journal was given
+    steps: int  # to be replayed
     notes: tuple[str, ...] = ()
     complete: bool = True
-    counts: dict[Verdict, int] = field(default_factory=dict)
+    counts: dict[Verdict, int] = field(default_factory=dict)  # steps by verdict, so far
     verdict: Verdict = "unverified"
 
     def count(self, verdict: Verdict) -> None:

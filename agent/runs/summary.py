@@ -29,27 +29,11 @@ _BLOCK = 4096
 class Summary:
     """The summary of a run.
 
-    Attributes:
-        task: The beginning of the task.
-        messages: The beginning of the later messages.
-        answer: The beginning of the last round's answer.
-        state: As in ``RunState``; ``reason`` says why it failed.
-        began: When the last round began, in seconds since the epoch.
-        at: When the last round ended, or began if it is running.
-        seconds: Total duration of the ended rounds.
-        prompt_tokens: Tokens read by the model; ``generated_tokens``: written by it.
-        files: Files in the workspace, as URLs: outputs first, inputs last.
-        images: Some image files that the run created, as URLs.
-        workspace: Bytes on disk of its workspace, when the summary was made.
-        versions: Bytes of the contents that its manifests name, each once and in whole blocks;
-            contents that two runs name count in both.
-        size: Bytes on disk when the summary was made: run folder, workspace and versions.
-        unreadable: Number of unreadable journal lines.
-        copied_steps: The number of its steps that a fork has copied.
-        metrics: Its figures for comparisons; None in a summary of an earlier version.
+    ``versions`` are the bytes of the contents that its manifests name, each once and in whole
+    blocks; contents that two runs name count in both.
     """
 
-    task: str
+    task: str  # its beginning, as of all texts
     messages: str
     answer: str
     model: str
@@ -58,21 +42,21 @@ class Summary:
     state: str
     reason: str
     running: bool
-    began: float
-    at: float
-    seconds: float
+    began: float  # the last round
+    at: float  # when the last round ended, or began if it is running
+    seconds: float  # of the ended rounds
     steps: int
     prompt_tokens: int
     generated_tokens: int
     estimated: bool
-    files: tuple[str, ...]
-    images: tuple[str, ...]
-    workspace: int
+    files: tuple[str, ...]  # as URLs: outputs first, inputs last
+    images: tuple[str, ...]  # as URLs: some that the run created
+    workspace: int  # bytes on disk
     versions: int
-    size: int
-    unreadable: int = 0
-    metrics: RunMetrics | None = None
-    copied_steps: int = 0
+    size: int  # with run folder, workspace and versions
+    unreadable: int = 0  # journal lines
+    metrics: RunMetrics | None = None  # None in a summary of an earlier version
+    copied_steps: int = 0  # by a fork
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +74,7 @@ _NO_USAGE = DiskUsage()
 def summarize(state: RunState, files: Iterable[str] = (), usage: DiskUsage = _NO_USAGE) -> Summary:
     """Return the summary of a run that has begun.
 
-    Args:
-        state: The run's state.
-        files: Files in its workspace, as URLs; by default those that its steps changed.
-        usage: Its disk usage.
+    ``files`` are those in its workspace, as URLs; by default those that its steps changed.
     """
     names = _in_order(list(files) or [*_changed_files(state), *state.inputs])
     created = [name for name in names if not name.startswith("input/")]
@@ -129,12 +110,7 @@ def summarize(state: RunState, files: Iterable[str] = (), usage: DiskUsage = _NO
 
 
 def measured(folder: RunFolder, state: RunState) -> Summary:
-    """Return a run's summary with its files and its disk usage, which are measured.
-
-    Args:
-        folder: The run's folder.
-        state: The run's state after its whole journal.
-    """
+    """Return a run's summary with its files and its disk usage, which are measured."""
     contents: dict[str, int] = {}
     manifest = Manifest.from_deltas(_deltas(folder, contents))
     files = (

@@ -30,14 +30,7 @@ _MAX_LISTED = 8
 
 @dataclass(frozen=True, slots=True)
 class UserChange:
-    """One change.
-
-    Attributes:
-        kind: The kind of change.
-        path: The changed path.
-        size: The file's size in bytes, if relevant.
-        new_path: The new path, if it was moved.
-    """
+    """One change."""
 
     kind: ChangeKind
     path: RelPath
@@ -68,9 +61,6 @@ class UserChanges:
     """A file that queues the user's changes until the next step takes them.
 
     It survives a restart of the application. Thread-safe.
-
-    Args:
-        file: Its path; the file is created with the first change.
     """
 
     def __init__(self, file: Path) -> None:

@@ -18,44 +18,24 @@ FileKind = Literal["file", "folder", "other", "missing"]
 
 @dataclass(frozen=True, slots=True)
 class OutputChunk:
-    """Bytes that a command wrote.
-
-    Attributes:
-        stream: The stream written to.
-        data: The bytes.
-        skipped: Number of bytes of this stream dropped just before ``data`` (keep limit).
-    """
+    """Bytes that a command wrote."""
 
     stream: StreamName
     data: bytes
-    skipped: int = 0
+    skipped: int = 0  # bytes of the stream dropped just before
 
 
 @dataclass(frozen=True, slots=True)
 class CommandEnd:
-    """The result of a command; always the last item of ``Sandbox.execute``.
+    """The result of a command; always the last item of ``Sandbox.execute``."""
 
-    Attributes:
-        exit_code: The exit code; None if the command was terminated.
-        end_reason: Why it ended: ``exit`` (normally), ``timeout``, ``stop``, ``lost`` (the sandbox
-            was lost) or ``full`` (stopped because the disk was full).
-        seconds: Wall time in the sandbox, and of the wait for what the command needs, such as the
-            network's proxy before the first one.
-        note: A sentence that informs the model of side effects (the shell was restored,
-            background processes were terminated); empty if none.
-        storage_note: Which disk was full, its usage, and what to do; empty if none was full.
-        cpu_seconds: CPU time of the sandbox during the command; None if it is unknown.
-        packages: The packages that were installed meanwhile, as the sandbox reports it.
-        peak_memory: The sandbox's peak memory in bytes, as it reports it; None if it is unknown.
-    """
-
-    exit_code: int | None
+    exit_code: int | None  # None if it was terminated
     end_reason: EndReason
-    seconds: float
-    note: str = ""
-    storage_note: str = ""
+    seconds: float  # with the wait for what it needs, such as the proxy
+    note: str = ""  # side effects, for the model: restored shell, ended processes
+    storage_note: str = ""  # which disk was full, and what to do
     cpu_seconds: float | None = None
-    packages: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()  # installed meanwhile, as the sandbox reports it
     peak_memory: int | None = None
 
 
@@ -70,24 +50,14 @@ class FolderEntry:
 
 @dataclass(frozen=True, slots=True)
 class SandboxLimits:
-    """Resource limits of a sandbox.
+    """Resource limits of a sandbox."""
 
-    Attributes:
-        memory: Bytes of memory (swap included).
-        cpus: Number of CPUs.
-        pids: Number of processes and threads.
-        open_files: File descriptors per process.
-        disk: Bytes in the workspace and elsewhere in the sandbox together; also the maximum
-            size of one file.
-        keep_bytes: Bytes of one command's output to keep, per stream.
-    """
-
-    memory: int = 2 * 1024**3
+    memory: int = 2 * 1024**3  # bytes, swap included
     cpus: float = 2.0
-    pids: int = 512
-    open_files: int = 4096
-    disk: int = 10 * 1024**3
-    keep_bytes: int = 8 * 1024**2
+    pids: int = 512  # processes and threads
+    open_files: int = 4096  # per process
+    disk: int = 10 * 1024**3  # bytes in all of the sandbox, and of one file
+    keep_bytes: int = 8 * 1024**2  # of one command's output, per stream
 
 
 class Sandbox(Protocol):
@@ -184,30 +154,16 @@ class Sandbox(Protocol):
         """Whether the sandbox must be restarted before its next use."""
 
     def ensure_responsive(self) -> None:
-        """Check that the sandbox responds, and restart it if it does not.
-
-        Raises:
-            SandboxError: it is gone and could not be restarted.
-        """
+        """Check that the sandbox responds, and restart it if it does not."""
 
     def files_changed(self, paths: Iterable[str]) -> None:
-        """Take note that files were changed from outside, before the next command.
-
-        Args:
-            paths: Their paths relative to the workspace; of a folder, all of it.
-        """
+        """Take note that files or folders were changed from outside, before the next command."""
 
     def set_stop(self, stop: Stop) -> None:
         """Make ``stop`` interrupt later waits for a lost or unresponsive sandbox."""
 
     def stop(self) -> None:
-        """Stop the sandbox, keeping installed software for a later restart.
-
-        Same as ``close`` if the sandbox cannot be kept. This object is unusable afterwards.
-
-        Raises:
-            SandboxError: it cannot be stopped.
-        """
+        """Stop the sandbox; installed software stays for a restart, if it can be kept."""
 
     def close(self) -> None:
         """Remove the sandbox permanently but keep the workspace folder. Idempotent."""

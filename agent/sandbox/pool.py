@@ -20,11 +20,7 @@ _DELAY_AFTER_TAKE_SECONDS = 0.25
 class Pool(Generic[T]):
     """A fixed number of idle items, created one at a time in the background.
 
-    Args:
-        create: Creates one item, ready to be taken.
-        size: Number of items to keep; with 0 none is created.
-        dispose: Removes an item that nothing took.
-        lost: Whether an idle item can no longer be used.
+    ``dispose`` removes an item that nothing took; ``lost`` says that one can no longer be used.
     """
 
     def __init__(

@@ -34,10 +34,7 @@ class ProcessSandbox(SupervisedSandbox):
 
     ``/workspace`` in a command is replaced by the workspace's real path. The shell does not
     inherit this program's environment, which may hold keys, but can still read them elsewhere.
-
-    Args:
-        folder: Holds the workspace and the shell's state.
-        limits: Only ``disk`` (as maximum file size) and ``keep_bytes`` are enforced.
+    Of the limits, only ``disk`` (as maximum file size) and ``keep_bytes`` are enforced.
     """
 
     def __init__(self, folder: Path, limits: SandboxLimits | None = None) -> None:

@@ -36,13 +36,8 @@ class SupervisedSandbox(ABC):
     """The ``Sandbox`` protocol on top of a supervisor that subclasses start.
 
     A lost supervisor is restarted, with the shell's last state if that still exists; the next
-    command's ``CommandEnd.note`` reports it.
-
-    Args:
-        sandbox_id: The sandbox's id.
-        workspace: The host folder that holds the workspace.
-        home: The workspace's path inside the sandbox.
-        keep_bytes: Bytes of a command's output to keep, per stream.
+    command's ``CommandEnd.note`` reports it. ``workspace`` is the host's folder, ``home`` its path
+    in the sandbox.
     """
 
     def __init__(self, sandbox_id: str, workspace: Path, home: str, keep_bytes: int) -> None:
@@ -70,9 +65,7 @@ class SupervisedSandbox(ABC):
     def _connect(self) -> Connection:
         """Start a supervisor; if its container was lost, start that first.
 
-        Raises:
-            OSError: a failure that may be transient.
-            SandboxError: a permanent failure.
+        An ``OSError`` may be transient, a ``SandboxError`` is permanent.
         """
 
     def _prepare_command(self) -> None:  # noqa: B027 - nothing to prepare in a plain process

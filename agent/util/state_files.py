@@ -14,12 +14,7 @@ _log = logging.getLogger(__name__)
 
 
 def open_record(path: Path) -> BinaryIO:
-    """Open a file of a run's record for reading; never wait, as an open FIFO would.
-
-    Raises:
-        RecordNotAFile: It is not a regular file.
-        OSError: It cannot be opened.
-    """
+    """Open a file of a run's record for reading; never wait, as an open FIFO would."""
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     try:
         opened = os.open(path, flags)

@@ -28,10 +28,8 @@ def run_cancellable(
 ) -> T:
     """Run ``call`` in its own thread and return its result or raise its exception.
 
-    Args:
-        stop: Ends the wait with ``WaitCancelled``, ``grace_seconds`` later.
-        on_late_result: Handles, in that thread, a result that arrives after the wait has ended.
-        guard: A context manager entered around ``call`` and ``on_late_result``.
+    ``stop`` ends the wait with ``WaitCancelled``, ``grace_seconds`` later; ``on_late_result`` gets,
+    in that thread, a result that arrives after that. ``guard`` is entered around both.
     """
     future: Future[T] = Future()
 

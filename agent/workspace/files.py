@@ -21,11 +21,7 @@ FALLBACK_READ_LIMIT = 64 * 1024**2
 
 
 class FallbackAccess(Protocol):
-    """Fallback for files that the application's own user may not read or remove.
-
-    Implemented by ``agent.sandbox.base.Sandbox``. Paths are sandbox paths (``/workspace/…``).
-    Both methods raise ``ToolError`` with a reason if they fail as well.
-    """
+    """Fallback for files that the application's own user may not read or remove."""
 
     def read(self, path: str, *, limit: int) -> bytes:
         """Return the file's content, at most ``limit`` bytes."""
@@ -36,21 +32,13 @@ class FallbackAccess(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """One directory entry.
+    """One directory entry."""
 
-    Attributes:
-        name: File name; bytes that are not UTF-8 are surrogate-escaped.
-        kind: File type; links are not followed.
-        size: Size in bytes.
-        mtime: Time of the last content change, in seconds since the epoch.
-        mode: Permission bits, including setuid and sticky.
-    """
-
-    name: str
-    kind: FileKind
+    name: str  # not UTF-8: surrogate-escaped
+    kind: FileKind  # links are not followed
     size: int
     mtime: float
-    mode: int
+    mode: int  # permission bits, with setuid and sticky
 
 
 def entry_from_stat(name: str, info: os.stat_result) -> FileEntry:
@@ -79,13 +67,8 @@ class Workspace:
     never followed, nothing outside ``root`` is read or written, and nothing blocks on a FIFO,
     a lease or a device. Methods raise ``WorkspaceError`` with a message for the user.
 
-    Args:
-        root: The host folder that the sandbox mounts; the sandbox does not control its path.
-        staging: A folder on the same file system that the sandbox cannot see, for unfinished
-            uploads and files being removed; a sibling of ``root`` by default.
-        fallback: Reads and removes files that the application's user may not (files that root
-            in the sandbox wrote with mode 0600).
-        mounted: Keeps the disk that the root is on mounted, for each access.
+    ``staging`` holds unfinished uploads and files being removed, on the same file system and not
+    seen by the sandbox. ``mounted`` keeps the root's disk mounted for each access.
     """
 
     def __init__(
@@ -138,10 +121,6 @@ class Workspace:
         """Start writing a file that appears, complete, when ``commit`` is called.
 
         Missing folders are created. An existing file is kept; the new one gets a free name.
-
-        Args:
-            path: Target path.
-            max_size: Maximum size in bytes; None for no limit but the disk.
         """
         if not path:
             raise WorkspaceError("The file has no name. Enter one.")

@@ -29,11 +29,8 @@ MAX_PATHS = 10_000
 class ChangeResult:
     """Result of an operation.
 
-    Attributes:
-        paths: Current paths; for a removal, the former paths.
-        undo_token: Token for ``undo``; None if the operation cannot be undone.
-        old_paths: Former paths, if the operation moved files or moved them back.
-        failures: Error messages for paths that could not be moved back; the others were.
+    ``paths`` are where the files are now; for a removal, where they were. ``old_paths`` are where
+    moved files were. ``failures`` has a message for each path that could not be moved back.
     """
 
     paths: tuple[RelPath, ...]
@@ -43,13 +40,7 @@ class ChangeResult:
 
 
 def new_folder(workspace: Workspace, path: RelPath, *, merge: bool = False) -> ChangeResult:
-    """Create an empty folder, under a free name if the name exists.
-
-    With ``merge``, an existing folder is used instead.
-
-    Raises:
-        WorkspaceError: the folder cannot be created.
-    """
+    """Create an empty folder, under a free name if the name exists and is not to be merged."""
     _check_not_root(path)
     if merge:
         workspace.make_folder(path)
@@ -71,11 +62,8 @@ def new_file(workspace: Workspace, path: RelPath) -> ChangeResult:
 def move(workspace: Workspace, sources: Sequence[RelPath], destination: RelPath) -> ChangeResult:
     """Move files, links and folders into a folder, creating it if it is missing.
 
-    Where a name exists in that folder, the moved file gets a free name. Paths that are
-    already in the folder stay unchanged.
-
-    Raises:
-        WorkspaceError: a path cannot be moved; the paths before it were.
+    A moved file gets a free name. Paths that are already in the folder stay unchanged. If one
+    cannot be moved, those before it are.
     """
     for path in sources:
         _check_not_root(path)
@@ -89,11 +77,7 @@ def move(workspace: Workspace, sources: Sequence[RelPath], destination: RelPath)
 
 
 def rename(workspace: Workspace, path: RelPath, name: str) -> ChangeResult:
-    """Rename a file, link or folder in its folder, to a free name if ``name`` exists.
-
-    Raises:
-        WorkspaceError: ``name`` is not a single name, or the path cannot be renamed.
-    """
+    """Rename a file, link or folder in its folder, to a free name if ``name`` exists."""
     _check_not_root(path)
     path.parent.child(name)
     pairs = [(path, _move_one(workspace, path, path.parent, name))]
@@ -101,12 +85,9 @@ def rename(workspace: Workspace, path: RelPath, name: str) -> ChangeResult:
 
 
 def remove(workspace: Workspace, selected: Sequence[RelPath]) -> ChangeResult:
-    """Remove files, links and folders; ``undo`` can restore them within ten minutes.
+    """Remove files, links and folders, or none of them; ``undo`` works for ten minutes.
 
     Files that the application may not move are removed permanently by the sandbox.
-
-    Raises:
-        WorkspaceError: a path cannot be removed; all paths stay in place.
     """
     selected = _without_nested([_check_not_root(path) for path in selected])
     token = secrets.token_hex(12)
@@ -133,11 +114,7 @@ def remove(workspace: Workspace, selected: Sequence[RelPath]) -> ChangeResult:
 
 
 def undo(workspace: Workspace, token: str) -> ChangeResult:
-    """Undo a removal or a move, using free names where the old ones are now taken.
-
-    Raises:
-        WorkspaceError: the undo period is over, or a path cannot be restored; the others were.
-    """
+    """Undo a removal or a move, using free names where the old ones are now taken."""
     record = _read_undo_record(workspace, token)
     if "moved" in record:
         pairs = [(RelPath.from_url(old), RelPath.from_url(new)) for old, new in record["moved"]]
@@ -152,11 +129,7 @@ def undo(workspace: Workspace, token: str) -> ChangeResult:
 
 
 def _move_back(workspace: Workspace, pairs: list[tuple[RelPath, RelPath]]) -> ChangeResult:
-    """Move back the paths that still exist where they were moved to.
-
-    Raises:
-        WorkspaceError: none of them can be moved back.
-    """
+    """Move back the paths that still exist; an error if none can be."""
     restored: dict[RelPath, RelPath] = {}
     missing: list[str] = []
     for old, new in reversed(pairs):

@@ -33,13 +33,7 @@ class RelPath(str):
 
     Bytes that are not UTF-8 are surrogate-escaped, as in Python's file functions, so any name
     that Linux allows can be represented. A path never contains ``.``, ``..``, an empty name or
-    NUL, and is never absolute.
-
-    Args:
-        text: The path, as ``str`` or as raw bytes.
-
-    Raises:
-        WorkspaceError: the text is not a valid path; the message gives the reason.
+    NUL, and is never absolute; another text raises ``WorkspaceError``.
     """
 
     __slots__ = ()
@@ -57,11 +51,7 @@ class RelPath(str):
 
     @classmethod
     def from_url(cls, quoted: str | bytes) -> "RelPath":
-        """Parse the output of ``to_url``; an empty text is the root itself.
-
-        Raises:
-            WorkspaceError: as for the constructor.
-        """
+        """Parse the output of ``to_url``; an empty text is the root itself."""
         try:
             raw = unquote_to_bytes(quoted)
         except UnicodeEncodeError as error:
@@ -88,11 +78,7 @@ class RelPath(str):
         return display_text(self)
 
     def child(self, name: str) -> "RelPath":
-        """Return the path of ``name`` in this folder.
-
-        Raises:
-            WorkspaceError: ``name`` is not a single name.
-        """
+        """Return the path of ``name``, a single name, in this folder."""
         if "/" in name:
             raise WorkspaceError(f"“{display_text(name)}” is not a single name.")
         return RelPath(join(self, name))
@@ -177,13 +163,7 @@ def _open_by_walking(root: int, path: str, flags: int) -> int:
 def open_below(root: int, path: str, flags: int) -> int:
     """Open ``path`` below the descriptor ``root``; no component may be a link.
 
-    Args:
-        root: Descriptor of a folder.
-        path: Names joined by ``/``; empty for the root itself.
-        flags: As for ``os.open``. ``O_PATH`` opens a link itself.
-
-    Raises:
-        OSError: as for ``os.open``; ``ELOOP`` or ``ENOTDIR`` if a parent folder is a link.
+    A parent folder that is a link raises ``ELOOP`` or ``ENOTDIR``. ``O_PATH`` opens a link itself.
     """
     if not path:
         return os.open(".", flags, dir_fd=root)
@@ -200,12 +180,8 @@ def open_folder(root: int, path: str) -> int:
 def open_file(folder: int, path: str) -> int:
     """Open the regular file ``path`` below ``folder`` for reading.
 
-    Other file types are never opened: the function takes an ``O_PATH`` handle, checks its
-    type, and only then opens that same file. It does not wait for leases
-    (``BlockingIOError``).
-
-    Raises:
-        OSError: as for ``os.open``; ``EINVAL`` if it is not a regular file.
+    Other file types are never opened (``EINVAL``): the function takes an ``O_PATH`` handle, checks
+    its type, and only then opens that same file. It does not wait for leases (``BlockingIOError``).
     """
     handle = open_below(folder, path, _PATH_FLAGS)
     try:

@@ -11,12 +11,7 @@ _UNSUPPORTED_ERRNOS = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
 
 
 def rename_noreplace(source: int, name: str, target: int, new: str) -> None:
-    """Rename ``name`` in one opened folder to ``new`` in another; never overwrite.
-
-    Raises:
-        FileExistsError: the new name exists (checked atomically); nothing was renamed.
-        OSError: as for ``os.rename``.
-    """
+    """Rename ``name`` in one opened folder to ``new`` in another; never overwrite, atomically."""
     try:
         _renameat2(source, name, target, new, _NOREPLACE)
     except OSError as error:
@@ -26,11 +21,7 @@ def rename_noreplace(source: int, name: str, target: int, new: str) -> None:
 
 
 def exchange(folder: int, name: str, other_folder: int, other_name: str) -> bool:
-    """Swap two names atomically; return False if the file system does not support it.
-
-    Raises:
-        OSError: as for ``os.rename``; both names must exist.
-    """
+    """Swap two names atomically; return False if the file system does not support it."""
     try:
         _renameat2(folder, name, other_folder, other_name, _EXCHANGE)
     except OSError as error:

@@ -30,12 +30,7 @@ _RETENTION_SECONDS = {"upload-": UPLOAD_SECONDS, "gone-": UNDO_SECONDS}
 
 
 class StagingFolder:
-    """The staging folder, created on first use with mode 0700.
-
-    Args:
-        folder: Its path; on the workspace's file system, outside the sandbox's mounts.
-        mounted: Keeps that file system mounted, for each access.
-    """
+    """The staging folder, created on first use with mode 0700."""
 
     def __init__(
         self,
@@ -65,10 +60,8 @@ class StagingFolder:
         """Move ``name`` out of an opened folder, then remove it with its contents.
 
         A process that still writes into the folder can slow the removal down but cannot
-        redirect it. A folder that keeps being refilled stays in staging until ``clean_up``.
-
-        Raises:
-            OSError: it cannot be removed; it is moved back if possible.
+        redirect it. A folder that keeps being refilled stays in staging until ``clean_up``. If it
+        cannot be removed, it is moved back if possible.
         """
         with self.open() as staging:
             moved_name = move_out(folder, name, staging)
@@ -87,10 +80,7 @@ class StagingFolder:
     def clean_up(self, now: float | None = None, *, exclusive: bool = True) -> None:
         """Remove leftovers of dead processes, expired uploads and expired removals.
 
-        Args:
-            now: Seconds since the epoch; the current time by default.
-            exclusive: Whether no other process uses the folder, so that files being written are
-                leftovers too.
+        With ``exclusive`` no other process uses the folder: files being written are leftovers too.
         """
         now = time.time() if now is None else now
         if not self.folder.exists():
@@ -120,11 +110,6 @@ class FileWriter:
     """A file being written to the workspace; invisible before ``commit``.
 
     The context manager aborts it unless it was committed. Created by ``Workspace.open_write``.
-
-    Args:
-        workspace: The workspace.
-        path: Target path.
-        max_size: Maximum size in bytes; None for no limit but the disk.
     """
 
     def __init__(
@@ -143,11 +128,7 @@ class FileWriter:
         self.abort()
 
     def write(self, *data: bytes) -> None:
-        """Append ``data``.
-
-        Raises:
-            StorageFull: the disk is full or the size limit is exceeded; the upload is aborted.
-        """
+        """Append ``data``; a full disk or the size limit aborts the upload with ``StorageFull``."""
         self._size += sum(map(len, data))
         if self._max_size is not None and self._size > self._max_size:
             self.abort()
@@ -169,9 +150,6 @@ class FileWriter:
         """Move the file to its target and return the resulting path.
 
         An existing file is never replaced: the new one becomes ``name (2).ext``.
-
-        Raises:
-            WorkspaceError: a parent is not a folder, or the disk is full; the upload is aborted.
         """
         with self._convert_errors():
             path = move_from_staging(self._workspace, self._staged_name, self._path)
@@ -179,14 +157,9 @@ class FileWriter:
         return path
 
     def replace(self, version: str) -> RelPath:
-        """Replace the existing file, keeping its mode.
+        """Replace the existing file, keeping its mode, if it has this version or ``ANY_VERSION``.
 
-        Args:
-            version: Result of ``version_tag`` for the existing file, or ``ANY_VERSION``.
-
-        Raises:
-            EditConflict: the file has another version or is missing; it is not changed.
-            WorkspaceError: as for ``commit``.
+        ``EditConflict`` if it has another version or is missing.
         """
         try:
             with self._convert_errors():
@@ -215,12 +188,7 @@ class FileWriter:
 
 
 def move_from_staging(workspace: UploadDestination, staged_name: str, path: RelPath) -> RelPath:
-    """Move ``staged_name`` from the staging folder to ``path``, or to a free name like it.
-
-    Raises:
-        OSError: a parent is not a folder or not writable.
-        WorkspaceError: all names like it are taken.
-    """
+    """Move ``staged_name`` from the staging folder to ``path``, or to a free name like it."""
     with workspace.staging.open() as staging, paths.host_folder_fd(workspace.root) as root:
         folder = open_or_create_folders(root, path.parent)
         try:
@@ -231,12 +199,7 @@ def move_from_staging(workspace: UploadDestination, staged_name: str, path: RelP
 
 
 def move_to_free_name(source: int, source_name: str, folder: int, wanted: str) -> str:
-    """Move ``source_name`` to a free name like ``wanted`` in ``folder``; return the name.
-
-    Raises:
-        OSError: it cannot be moved.
-        WorkspaceError: all names like ``wanted`` are taken.
-    """
+    """Move ``source_name`` to a free name like ``wanted`` in ``folder``; return the name."""
     for name in name_candidates(wanted):
         try:
             rename_noreplace(source, source_name, folder, name)

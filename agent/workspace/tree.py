@@ -44,11 +44,7 @@ def walk(root: int, folder: str) -> Iterator[tuple[str, os.stat_result | OSError
 
 
 def open_or_create_folders(root: int, path: str) -> int:
-    """Open the folder ``path`` below ``root``, creating the missing components.
-
-    Raises:
-        OSError: ``ENOTDIR`` or ``ELOOP`` if a component is not a folder.
-    """
+    """Open the folder ``path`` below ``root``, creating the missing components."""
     current = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=root)
     for name in path.split("/") if path else ():
         try:

@@ -60,12 +60,7 @@ def _object_adapter() -> TypeAdapter[dict[str, Any]]:
 
 
 def decode_line(line: bytes, *, first: bool = False) -> tuple[Event, ...]:
-    """Return the events of a journal line: one, or up to two if it cannot be read.
-
-    Args:
-        line: The line, without the newline.
-        first: Whether it is the first line of the journal, which begins the run.
-    """
+    """Return the events of a journal line: one, or up to two if it cannot be read."""
     try:
         return (decode(line),)
     except JournalError:

@@ -14,87 +14,46 @@ _MAX_NAMES = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunMetrics:
-    """The figures of a run; see ``TokenTotals`` for the tokens.
+    """The figures of a run (see ``TokenTotals`` for the tokens); None stands for unknown."""
 
-    Attributes:
-        rounds: Number of messages of the user, the task included.
-        prompt: Name of the prompt.
-        network: What the sandbox could reach; empty in plain mode.
-        limits: The limits of the last round.
-        prompt_tokens: All prompts together.
-        cached_tokens: The part of them that the endpoint read from its cache.
-        cache_written_tokens: The part written to the cache.
-        generated_tokens: All answers together, their reasoning included.
-        reasoning_tokens: The part of them that is reasoning.
-        environment_tokens: Tokens that came from the sandbox and the loop.
-        tokens_once: Each token once: the paper's N_total.
-        largest_prompt: The largest prompt of any step.
-        partial: The counts that only some steps reported: name and number of missing steps.
-        first_prompt: The first prompt in tokens, which contains the documents in plain mode.
-        prompt_characters: Length of the system prompt and the first message.
-        estimated: Whether any count is an estimate.
-        cost: Money; None without a price.
-        first_token_seconds: From the first request to its first token.
-        model_seconds: In model turns; None if none was answered.
-        sandbox_seconds: In commands and file operations; None in plain mode.
-        waiting_seconds: In the queue, until the sandbox was ready, before other attempts.
-        total_seconds: Of all ended rounds.
-        commands: Number of commands executed, of it ``failed_commands``; None in plain mode.
-        edits: Files created or changed with the editor.
-        invalid_calls: Calls that could not be executed.
-        outputs: Number of files in ``output/`` at the end; None in plain mode.
-        output_names: Some of their names.
-        hosts: The hosts that answered.
-        received: Bytes received from them.
-        refused_requests: Requests that the network policy refused.
-        peak_memory: Of the sandbox, in bytes; None if unknown.
-        cpu_seconds: CPU time of the sandbox during the commands; None if unknown.
-        capabilities: Capability usage by both methods; None if a step has no record of it.
-        answer_characters: Length of the last round's answer, of which the summary may have
-            the beginning only.
-        left_out: Settings that were asked for and did not reach the model.
-        truncated: Whether the server cut the conversation without saying so.
-        passport: What was known of the model (``agent.models.passport``); None if nothing was.
-    """
-
-    rounds: int
+    rounds: int  # messages of the user, with the task
     prompt: str
-    network: str
-    limits: dict[str, float | None] = field(default_factory=dict)
+    network: str  # empty in plain mode
+    limits: dict[str, float | None] = field(default_factory=dict)  # of the last round
     prompt_tokens: int | None = None
     cached_tokens: int | None = None
     cache_written_tokens: int | None = None
-    generated_tokens: int | None = None
+    generated_tokens: int | None = None  # with the reasoning
     reasoning_tokens: int | None = None
-    environment_tokens: int | None = None
-    tokens_once: int | None = None
-    largest_prompt: int | None = None
-    partial: dict[str, int] = field(default_factory=dict)
-    first_prompt: int | None = None
-    prompt_characters: int | None = None
-    estimated: bool = False
+    environment_tokens: int | None = None  # from the sandbox and the loop
+    tokens_once: int | None = None  # each token once: the paper's N_total
+    largest_prompt: int | None = None  # of any step
+    partial: dict[str, int] = field(default_factory=dict)  # counts that steps lack: name, steps
+    first_prompt: int | None = None  # tokens; documents in plain mode
+    prompt_characters: int | None = None  # system prompt, first message
+    estimated: bool = False  # any count
     cost: float | None = None
-    first_token_seconds: float | None = None
+    first_token_seconds: float | None = None  # from the first request
     model_seconds: float | None = None
-    sandbox_seconds: float | None = None
-    waiting_seconds: float = 0.0
+    sandbox_seconds: float | None = None  # None in plain mode
+    waiting_seconds: float = 0.0  # queue, sandbox, other attempts
     total_seconds: float = 0.0
-    commands: int | None = None
+    commands: int | None = None  # None in plain mode
     failed_commands: int | None = None
-    edits: int | None = None
+    edits: int | None = None  # files changed with the editor
     invalid_calls: int = 0
-    outputs: int | None = None
-    output_names: tuple[str, ...] = ()
-    hosts: tuple[str, ...] | None = None
-    received: int | None = None
-    refused_requests: int | None = None
+    outputs: int | None = None  # files in ``output/`` at the end
+    output_names: tuple[str, ...] = ()  # some of them
+    hosts: tuple[str, ...] | None = None  # that answered
+    received: int | None = None  # bytes from them
+    refused_requests: int | None = None  # by the network policy
     peak_memory: int | None = None
-    answer_characters: int = 0
+    answer_characters: int = 0  # the summary may have fewer
     cpu_seconds: float | None = None
-    capabilities: CapabilityRates | None = None
-    left_out: tuple[str, ...] = ()
-    truncated: bool = False
-    passport: dict[str, Any] | None = None
+    capabilities: CapabilityRates | None = None  # None if a step has no record
+    left_out: tuple[str, ...] = ()  # settings that did not reach the model
+    truncated: bool = False  # by the server, without saying so
+    passport: dict[str, Any] | None = None  # what was known of the model
 
     @property
     def marks(self) -> tuple[str, ...]:
@@ -104,12 +63,7 @@ class RunMetrics:
 
 
 def metrics_of(state: RunState, files: Iterable[str] = ()) -> RunMetrics:
-    """Return the figures of a run that has begun.
-
-    Args:
-        state: The run's state.
-        files: Paths of the files in its workspace.
-    """
+    """Return the figures of a run that has begun."""
     steps = step_tokens(state)
     tokens, totals, tally = token_totals(steps), state.current_totals, state.tally
     sandbox = state.mode == "sandbox"

@@ -23,12 +23,9 @@ MAX_HOSTS = 100
 class Tally:
     """Figures that are counted while the events of a run are applied.
 
-    Attributes:
-        first_token: Seconds from the beginning of the first step to the first token; None before.
-        waiting: Seconds in the queue, until the sandbox was ready, and before another attempt.
-        hosts: Bytes received from each host, allowed requests only.
-        requests: Number of network requests; of it ``refused``.
-        prompt_characters: Length of the system prompt and the first message.
+    ``first_token`` is in seconds from the beginning of the first step; ``waiting`` in seconds in
+    the queue, until the sandbox was ready, and before another attempt; ``hosts`` has the bytes
+    received from each in allowed requests.
     """
 
     first_token: float | None = None

@@ -37,20 +37,14 @@ BYTES_EQUAL = "These are the bytes that were sent: their SHA-256 is the recorded
 class RebuiltRequest:
     """A request's body and how it is known.
 
-    Attributes:
-        step: The step.
-        attempt: Its number among the requests of the step, from 1.
-        attempts: How many requests the step has.
-        fidelity: ``exact`` if its bytes are those sent, ``rebuilt`` if that is not certain,
-            ``given`` for a model on this machine.
-        note: A sentence for the user about that.
-        body: The body; a field of it is missing if it is not recorded.
-        recorded: The entry of the log; None if there is none.
+    ``fidelity`` is ``exact`` if its bytes are those sent, ``rebuilt`` if that is not certain,
+    ``given`` for a model on this machine; ``note`` says so to the user. A field that is not
+    recorded is missing in ``body``.
     """
 
     step: int
-    attempt: int
-    attempts: int
+    attempt: int  # among those of the step, from 1
+    attempts: int  # of the step
     fidelity: str
     note: str
     body: Body
@@ -58,16 +52,7 @@ class RebuiltRequest:
 
 
 def rebuild_request(folder: RunFolder, step: int, attempt: int = 0) -> RebuiltRequest:
-    """Build the body of a step's request again.
-
-    Args:
-        folder: The run's folder.
-        step: The step.
-        attempt: Its number among the requests of the step; 0 for the last.
-
-    Raises:
-        RunError: The run has no such request.
-    """
+    """Build the body of a step's request again, by default of the last attempt (0)."""
     requests = read_log(folder.requests, step)
     if not requests:
         return _not_recorded(folder, step)

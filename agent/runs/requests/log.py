@@ -46,9 +46,7 @@ _log = logging.getLogger(__name__)
 class RequestLog:
     """Writer of the log of one run. It never raises: a run does not fail because of it.
 
-    Args:
-        folder: The folder ``requests`` of the run; created with the first request.
-        cursor: Returns the journal's current cursor.
+    ``cursor`` returns the journal's current one.
     """
 
     def __init__(self, folder: Path, cursor: Callable[[], int]) -> None:
@@ -66,13 +64,7 @@ class RequestLog:
     def record(
         self, step: int, tools: Sequence[ToolSchema], max_tokens: int | None
     ) -> Iterator["AttemptRecorder"]:
-        """Return a context that records one attempt of a step's turn.
-
-        Args:
-            step: The step.
-            tools: The tools described to the model.
-            max_tokens: The budget of the answer.
-        """
+        """Return a context that records one attempt of a step's turn."""
         recorder = AttemptRecorder(self, step, tools, max_tokens)
         try:
             yield recorder

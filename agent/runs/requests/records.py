@@ -17,40 +17,23 @@ from agent.util.state_files import open_record, read_record
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedRequest:
-    """A request in the log.
+    """A request in the log."""
 
-    Attributes:
-        n: Its number in the run, from 1.
-        step: Its step.
-        at: When it was sent, in seconds since the epoch.
-        cursor: The journal's cursor when it was sent: the messages are those of the events before.
-        tools: The hash of the tools that the model was given; empty for none.
-        max_tokens: The turn's budget; None if none was set.
-        sent: What was sent; None for a model that runs on this machine.
-        status: The HTTP status; None if there was no response.
-        content_type: The response's content type.
-        ended: When the attempt ended; None if it is unknown or not yet the case.
-        response_bytes: The size of the response.
-        kept: Whether the response was kept; ``withheld`` says why not.
-        file: The number of the request whose file has the response; None for its own one.
-        offset: Where it begins in that file.
-    """
-
-    n: int
+    n: int  # in the run, from 1
     step: int
     at: float
-    cursor: int
-    tools: str = ""
+    cursor: int  # of the journal: its messages end there
+    tools: str = ""  # hash; empty for none
     max_tokens: int | None = None
-    sent: SentRequest | None = None
-    status: int | None = None
+    sent: SentRequest | None = None  # None for a model on this machine
+    status: int | None = None  # None without a response
     content_type: str = ""
     ended: float | None = None
     response_bytes: int = 0
-    kept: bool = False
+    kept: bool = False  # else ``withheld`` says why not
     withheld: str = ""
-    file: int | None = None
-    offset: int = 0
+    file: int | None = None  # number of the request that has it; None: own
+    offset: int = 0  # in that file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,12 +18,7 @@ _LEVEL = 1  # of compression: 100 MB/s, and streams shrink to a tenth
 class ResponseBuffer:
     """The response to request ``n``: its beginning, compressed, and its end.
 
-    Attributes:
-        n: The request's number.
-        status: The HTTP status; None until the response begins.
-        content_type: Its content type.
-        size: Bytes received.
-        withheld: Whether nothing of it may be stored.
+    Nothing of it is stored if it is ``withheld``.
     """
 
     n: int

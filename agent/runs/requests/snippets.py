@@ -24,21 +24,13 @@ _QUERY_NOTE = "# The address also had a query, which is not recorded.\n"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """Where a request is sent, and how.
-
-    Attributes:
-        url: The address.
-        has_key: Whether to send the key of the environment.
-        has_query: Whether the address had a query.
-        key_header: The header with the key: ``Authorization`` or ``x-api-key``.
-        headers: Further headers of the API.
-    """
+    """Where a request is sent, and how."""
 
     url: str
-    has_key: bool
+    has_key: bool  # whether to send the environment's
     has_query: bool = False
-    key_header: str = "Authorization"
-    headers: Mapping[str, str] = field(default_factory=dict)
+    key_header: str = "Authorization"  # ``Authorization`` or ``x-api-key``
+    headers: Mapping[str, str] = field(default_factory=dict)  # further ones
 
     @property
     def key_prefix(self) -> str:

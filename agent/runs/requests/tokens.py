@@ -18,18 +18,10 @@ from agent.runs.state import RunState, StepSummary
 class StepTokens:
     """Tokens of one step; all counts are None if its usage is unknown.
 
-    Attributes:
-        prompt: The whole prompt.
-        cached: The part read from the endpoint's cache.
-        cache_written: The part written to the cache.
-        environment: The part that came from the sandbox or the loop since the last answer.
-        generated: The answer, including its reasoning.
-        reasoning: The part of the answer that is reasoning.
-        once: Tokens that no earlier step had: the run's total, each token once, is their sum.
-        estimated: Whether the counts are an estimate.
-        summary: The step's first call or the beginning of its text, for people.
-        summarising: Of the requests before its turn that summarised older steps, which the other
-            counts do not include; None if there were none.
+    ``environment`` came from the sandbox or the loop since the last answer; ``generated`` includes
+    ``reasoning``; ``once`` no earlier step had: their sum is the run's total, each token once.
+    ``summary`` is the first call or the beginning of the text. ``summarising`` are those of
+    requests before its turn that summarised older steps, which the other counts do not include.
     """
 
     step: int
@@ -50,14 +42,8 @@ class StepTokens:
 class TokenTotals:
     """Tokens of a run; None if no step reported the count.
 
-    Attributes:
-        prompt: All prompts together, which repeat the conversation.
-        once: Each token once: the first prompt, all answers, and what came in between (the
-            paper's N_total).
-        largest_prompt: The largest prompt of any step.
-        missing: Steps without a count, for the counts that only some steps reported: the
-            count is then at least the given one.
-        estimated: Whether any count is an estimate.
+    ``prompt`` is the sum of all prompts, which repeat the conversation; ``once`` has each token
+    once (the paper's N_total). ``missing`` counts the steps without a count, by the count's name.
     """
 
     prompt: int | None = None
@@ -94,9 +80,7 @@ class TokenCounter:
     def count(self, state: RunState, after: int = 0) -> tuple[list[StepTokens], TokenTotals]:
         """Return the tokens of the steps after a number, and the totals of all.
 
-        Args:
-            state: The run's state: the same or a later one than in the call before.
-            after: Leave out the steps up to this number.
+        ``state`` must be the same as in the call before, or later.
         """
         for step in state.steps[len(self._steps) : -1]:
             self._steps.append(tokens := self._tokens_of(step))
@@ -176,10 +160,7 @@ def _freed_by(step: StepSummary) -> int:
 
 
 def _tokens_of(step: StepSummary, last: StepSummary | None, freed: int) -> StepTokens:
-    """Return a step's tokens.
-
-    ``last`` is the last answered step before it, and ``freed`` what summaries have freed since.
-    """
+    """Return a step's tokens; summaries have freed ``freed`` since the ``last`` answer."""
     usage, summary = step.usage, _summary(step)
     summarising = _summarising(step)
     if usage is None:

@@ -32,13 +32,8 @@ from agent.sandbox.base import StreamName
 class Call:
     """One tool call: its arguments if it was executed, its result if there is one, its output.
 
-    Attributes:
-        outputs: For each stream its text, of a long one some parts.
-        files: For each stream with a long output the name of the file that holds all of it.
-        skipped: Whether the sandbox left out a part of its output.
-        requested: Why it waited for the user's approval, if it did.
-        reviewed: What the user decided.
-        edited: What the model saw as its result, if the user edited that.
+    ``outputs`` has the text of each stream, of a long one some parts; ``files`` the names of the
+    files that hold all of a long one. ``edited`` is what the user let the model see instead.
     """
 
     id: str
@@ -77,29 +72,17 @@ _IN_STEP = (ReasoningDelta, TextDelta, ModelAnswered, *get_args(_CallEvent))  # 
 
 @dataclass(slots=True)
 class Step:
-    """One step.
+    """One step."""
 
-    Attributes:
-        number: Its number; 0 where its beginning is missing.
-        begin: The journal's cursor before its first event; 0 where the events came without one.
-        end: The cursor after its last one.
-        at: When its last event was written.
-        answer: The model's complete turn.
-        reasoning: Pieces of an incomplete turn's reasoning.
-        text: Pieces of its text.
-        calls: Its calls by id, in the order in which the model made them.
-        parts: What happened, in order; a call stands where it ended, or at the end of the step.
-    """
-
-    number: int = 0
-    begin: int = 0
+    number: int = 0  # 0 where its beginning is missing
+    begin: int = 0  # journal cursor; 0 where events came without one
     end: int = 0
     at: float = 0.0
-    answer: ModelAnswered | None = None
-    reasoning: list[str] = field(default_factory=list)
-    text: list[str] = field(default_factory=list)
-    calls: dict[str, Call] = field(default_factory=dict)
-    parts: list[Part] = field(default_factory=list)
+    answer: ModelAnswered | None = None  # the model's complete turn
+    reasoning: list[str] = field(default_factory=list)  # pieces of an incomplete turn's
+    text: list[str] = field(default_factory=list)  # the same of its text
+    calls: dict[str, Call] = field(default_factory=dict)  # by id, in the model's order
+    parts: list[Part] = field(default_factory=list)  # calls stand where they ended
     _open: dict[str, Call] = field(default_factory=dict)
 
     @property
@@ -108,7 +91,10 @@ class Step:
         return [each for each in self.parts if isinstance(each, WorkspaceChanged)]
 
     def apply(self, event: Event, cursor: int = 0) -> None:
-        """Add an event of the step."""
+        """Apply one event; yield the steps that are over, and events that belong to no step.
+
+        ``cursor`` is the journal's after it, if there is one.
+        """
         self.end, self.at = cursor, event.at
         match event:
             case ReasoningDelta():
@@ -180,9 +166,7 @@ class Transcript:
     def apply(self, event: Event, cursor: int = 0) -> Iterator[Step | Event]:
         """Apply one event; yield the steps that are over, and events that belong to no step.
 
-        Args:
-            event: The event.
-            cursor: The journal's cursor after it, if there is one.
+        ``cursor`` is the journal's after it, if there is one.
         """
         begin, self._cursor = self._cursor, cursor
         match event:

@@ -26,11 +26,7 @@ class LinkLost(SandboxError):
 
 
 class Connection(Protocol):
-    """A pair of byte streams to a supervisor. Methods raise ``OSError`` if it is broken.
-
-    Attributes:
-        diagnostics: The last bytes of the supervisor's stderr, if that is captured.
-    """
+    """A pair of byte streams to a supervisor. Methods raise ``OSError`` if it is broken."""
 
     diagnostics: bytes
 
@@ -38,7 +34,7 @@ class Connection(Protocol):
         """Send all of ``data``; may time out if the peer does not read."""
 
     def receive(self) -> bytes:
-        """Wait for some bytes and return them; empty at the end of the stream."""
+        """Return the next answer as ``(kind, payload)``; None if none arrives in time."""
 
     def interrupt(self) -> None:
         """Shut down both directions and unblock waiting calls. Idempotent."""
@@ -50,10 +46,7 @@ class Connection(Protocol):
 class Exchange:
     """One request and its answers.
 
-    Args:
-        link: The link that carries it.
-        ident: Its id.
-        max_unread_bytes: Bytes that may be queued unread before the link is broken.
+    More than ``max_unread_bytes`` queued bytes break the link.
     """
 
     def __init__(self, link: "Link", ident: int, max_unread_bytes: int) -> None:
@@ -68,11 +61,7 @@ class Exchange:
         self._link.send(kind, self.ident, payload)
 
     def receive(self, seconds: float) -> tuple[int, bytes] | None:
-        """Return the next answer as ``(kind, payload)``; None if none arrives in time.
-
-        Raises:
-            LinkLost: the link is broken.
-        """
+        """Return the next answer as ``(kind, payload)``; None if none arrives in time."""
         try:
             kind, payload = self._frames.get(timeout=max(0.0, seconds))
         except queue.Empty:
@@ -106,11 +95,7 @@ class Exchange:
 
 
 class Link:
-    """Concurrent exchanges with one supervisor over one connection.
-
-    Attributes:
-        failure: Why the link broke, as text for the user; empty while it works.
-    """
+    """Concurrent exchanges with one supervisor over one connection."""
 
     def __init__(self, connection: Connection) -> None:
         self.failure = ""
@@ -148,11 +133,7 @@ class Link:
                 self._exchanges.pop(ident, None)
 
     def send(self, kind: int, ident: int, payload: bytes = b"") -> None:
-        """Send one frame.
-
-        Raises:
-            LinkLost: the frame cannot be sent.
-        """
+        """Send one frame."""
         try:
             with self._send_lock:
                 self._connection.send(frames.pack(kind, ident, payload))

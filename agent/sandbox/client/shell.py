@@ -141,11 +141,7 @@ class _RunningCommand:
 
 
 def _parse_result(payload: bytes, max_seconds: float) -> CommandEnd:
-    """Decode a FINISHED frame. It comes from the container, so any field may be forged.
-
-    Raises:
-        ValueError, struct.error, IndexError: a field is out of range.
-    """
+    """Decode a FINISHED frame. It comes from the container, so any field may be forged."""
     code, index, seconds = frames.FINISHED_HEADER.unpack_from(payload)
     note = payload[frames.FINISHED_HEADER.size :]
     # The comparison also rejects NaN, which JSON, and so an event, cannot represent.
@@ -157,11 +153,7 @@ def _parse_result(payload: bytes, max_seconds: float) -> CommandEnd:
 
 
 def _parse_observed(payload: bytes, max_seconds: float) -> _Observed:
-    """Decode an OBSERVED frame: CPU seconds, peak memory, packages. Any field may be forged.
-
-    Raises:
-        ValueError, struct.error: a field is out of range.
-    """
+    """Decode an OBSERVED frame: CPU seconds, peak memory, packages. Any field may be forged."""
     seconds, peak = frames.OBSERVED_HEADER.unpack_from(payload)
     possible = -1 <= seconds <= max_seconds * _MAX_PROCESSORS and -1 <= peak <= _MAX_INTEGER
     if not possible or len(payload) > _MAX_OBSERVED_BYTES:
@@ -177,16 +169,7 @@ def execute(
     """Run a command in the supervisor's shell; see ``Sandbox.execute``.
 
     Output that arrives within 25 ms is joined. Closing the generator early ends the command.
-
-    Args:
-        link: The link to the supervisor.
-        command: The shell command.
-        timeout: Time limit in seconds.
-        keep_bytes: Bytes to keep per stream, in addition to the last 64 KB.
-        stop: Terminates the command and every process that commands started.
-
-    Raises:
-        LinkLost: the supervisor is gone or broke the protocol.
+    ``keep_bytes`` of a stream are kept, and its last 64 KB.
     """
     with link.open_exchange(_max_unread_bytes(keep_bytes)) as exchange:
         run = _RunningCommand(link, exchange, keep_bytes, timeout)
@@ -196,19 +179,11 @@ def execute(
 
 @dataclass(frozen=True, slots=True)
 class SpawnRequest:
-    """A command to run outside the shell.
-
-    Attributes:
-        command: The shell command.
-        folder: Its working directory.
-        user: The user that runs it, by name or number; empty for the shell's user.
-        environment: Variables in addition to those of the sandbox.
-        input: Its standard input.
-    """
+    """A command to run outside the shell."""
 
     command: bytes
     folder: str
-    user: str = ""
+    user: str = ""  # name or number; empty for the shell's
     environment: Mapping[str, str] = field(default_factory=dict)
     input: bytes = b""
 
@@ -231,12 +206,7 @@ class SpawnRequest:
 def spawn(
     link: Link, request: SpawnRequest, *, timeout: float, keep_bytes: int, stop: Stop
 ) -> Generator[OutputChunk | CommandEnd, None, None]:
-    """Run a command outside the shell; see ``Sandbox.spawn`` and ``execute``.
-
-    Raises:
-        LinkLost: the supervisor is gone or broke the protocol.
-        ToolError: the folder or the user cannot be used.
-    """
+    """Run a command outside the shell; see ``Sandbox.spawn`` and ``execute``."""
     options = request.encode_options()
     header = frames.SPAWN_HEADER.pack(timeout, keep_bytes, len(options))
     with link.open_exchange(_max_unread_bytes(keep_bytes)) as exchange:

@@ -13,11 +13,8 @@ _DELETED_SUFFIX = " (deleted)"
 def deleted_size(processes: Iterable[int], folders: Iterable[Path]) -> int:
     """Return the bytes of deleted files that processes hold open or mapped.
 
-    Processes that this one may not inspect are skipped; inspecting a container's takes root.
-
-    Args:
-        processes: Ids of the processes.
-        folders: Files count on the file systems of these and of each process's root.
+    Files count on the file systems of ``folders`` and of each process's root. Processes that this
+    one may not inspect are skipped; inspecting a container's takes root.
     """
     devices = {folder.stat().st_dev for folder in folders}
     sizes: dict[tuple[int, int], int] = {}

@@ -33,22 +33,13 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class DiskLocations:
-    """The locations on the host that a sandbox can fill.
-
-    Attributes:
-        workspace: The sandbox's workspace.
-        count_elsewhere: Counts the bytes that the sandbox wrote outside the workspace.
-        count_deleted: Counts the bytes of deleted files that the sandbox has open, which
-            ``count_usage`` cannot find by name.
-        count_usage: Counts the bytes that a folder takes.
-        host_folders: One folder on each of the host's disks that store these locations.
-    """
+    """The locations on the host that a sandbox can fill."""
 
     workspace: Path
     count_elsewhere: Callable[[], int]
-    count_deleted: Callable[[], int]
+    count_deleted: Callable[[], int]  # deleted files that it has open
     count_usage: Callable[[Path], int]
-    host_folders: tuple[Path, ...]
+    host_folders: tuple[Path, ...]  # one on each disk of the host
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +56,8 @@ class _Usage:
 class DiskMonitor:
     """Monitors one sandbox's disk usage in a separate thread from ``start`` to ``stop``.
 
-    Args:
-        locations: The locations that the sandbox can fill.
-        limit: Bytes that the sandbox may use in total.
-        halt: Terminates all processes of commands; the argument is whether to force it.
-        min_free: Bytes of the host's disk that must stay free.
+    ``halt`` terminates all processes of commands; its argument is whether to force it.
+    ``min_free`` bytes of the host's disk must stay free.
     """
 
     def __init__(

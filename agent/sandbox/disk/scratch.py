@@ -33,18 +33,7 @@ _MAX_COPY_BYTES = 8 * 1024**2
 def create(client: Client, image: str, instance: str, folder: Path) -> dict[str, Path]:
     """Create the scratch directories of a new container, replacing those of an earlier one.
 
-    Args:
-        client: The engine client.
-        image: The container's image: its id, or its tag, for whose id the engine is asked.
-        instance: Id of the data folder that owns the container.
-        folder: The sandbox's folder.
-
-    Returns:
-        The host directory for each container directory; empty if the sandbox has no own disk.
-
-    Raises:
-        SandboxError: the directories cannot be created.
-        docker.errors.DockerException: the engine refused.
+    Returns the host's directory for each of the container's; empty if the sandbox has no own disk.
     """
     if not volume.disk_image(folder).exists():
         return {}
@@ -59,14 +48,7 @@ def create(client: Client, image: str, instance: str, folder: Path) -> dict[str,
 
 
 def discard(folder: Path) -> None:
-    """Remove the scratch directories of a container that is gone or will not be restarted.
-
-    Args:
-        folder: The sandbox's folder; its disk must be attached.
-
-    Raises:
-        SandboxError: the directories cannot be removed.
-    """
+    """Remove the scratch directories of a container that is gone; its disk must be attached."""
     volume.remove(folder / "scratch")
 
 
@@ -161,11 +143,7 @@ def _unpack(archive: bytes, home: Path) -> Path:
 
 @lru_cache(maxsize=4 * len(SCRATCH_DIRECTORIES))
 def _members(archive: bytes) -> tuple[tarfile.TarInfo, ...]:
-    """Return an archive's members; each archive is read and checked once.
-
-    Raises:
-        SandboxError: A member would be unpacked outside the directory, also through a link.
-    """
+    """Return an archive's members; each archive is read and checked once."""
     files: set[PurePosixPath] = set()
     links: set[PurePosixPath] = set()
     with tarfile.open(fileobj=io.BytesIO(archive), mode="r:") as tar:

@@ -67,13 +67,7 @@ def disk_image(folder: Path) -> Path:
 def create(folder: Path, size: int | None) -> None:
     """Create a sandbox's folder with an empty workspace; its disk is made on its first use.
 
-    Args:
-        folder: The folder, which does not exist yet.
-        size: Size of its disk in bytes, including the file system's overhead; None for a plain
-            folder.
-
-    Raises:
-        OSError: It cannot be written.
+    ``size`` is the disk's, including the file system's overhead; None for a plain folder.
     """
     file, mark = disk_image(folder), _mark(folder)
     for parent in (file.parent, mark.parent, folder.parent):
@@ -95,12 +89,7 @@ def is_unused(folder: Path) -> bool:
 
 
 def _make(folder: Path) -> None:
-    """Make the disk that was planned for a sandbox.
-
-    Raises:
-        OSError: The host's disk is full or fails.
-        SandboxError: The host has no such disks.
-    """
+    """Make the disk that was planned for a sandbox."""
     file = disk_image(folder)
     size, part = int(file.read_text()), file.with_suffix(".part")
     empty = _empty_disk(folder, size)
@@ -192,9 +181,6 @@ def attach(folder: Path) -> None:
     """Mount a sandbox's disk if it has one and it is not mounted; make it on its first use.
 
     Where the host has no such disks, the folder becomes a plain one.
-
-    Raises:
-        SandboxError: the disk cannot be mounted.
     """
     if is_attached(folder):
         return
@@ -237,11 +223,7 @@ def _unmount(folder: Path, flags: int = 0) -> None:
 
 @contextmanager
 def in_use(folder: Path) -> Iterator[None]:
-    """Keep a sandbox's disk mounted for the block; mount it first if it is not.
-
-    Raises:
-        SandboxError: the disk cannot be mounted.
-    """
+    """Keep a sandbox's disk mounted for the block; mount it first if it is not."""
     while True:
         attach(folder)
         try:
@@ -272,11 +254,7 @@ def is_broken(folder: Path) -> bool:
 
 
 def repair(folder: Path) -> None:
-    """Check and mount again a broken disk of a sandbox whose container does not run.
-
-    Raises:
-        SandboxError: The host's disk is still full, or the disk cannot be used.
-    """
+    """Check and mount again a broken disk of a sandbox whose container does not run."""
     if not is_broken(folder):
         return
     image = disk_image(folder)
@@ -299,9 +277,7 @@ def repair(folder: Path) -> None:
 def detach(folder: Path, *, idle: bool = False) -> None:
     """Unmount a sandbox's disk and keep its files. Open files stay usable until closed.
 
-    Args:
-        folder: The sandbox's folder.
-        idle: Unmount only if no file is open and a run has the sandbox.
+    With ``idle``, only if no file is open and a run has the sandbox.
     """
     with _locks.of(folder):
         if _is_mounted(folder) and not (idle and _mark(folder).exists()):
@@ -358,11 +334,7 @@ def discard(folder: Path) -> None:
 
 
 def remove(folder: Path) -> None:
-    """Remove a folder with its contents at any depth; do nothing if it is missing.
-
-    Raises:
-        SandboxError: some of it could not be removed.
-    """
+    """Remove a folder with its contents at any depth; do nothing if it is missing."""
     with suppress(OSError):
         return folder.rmdir()  # an empty one, as most are
     if os.path.lexists(folder):
@@ -382,11 +354,8 @@ def move(folder: Path, destination: Path) -> None:
 def find_orphans(data: Path, sandboxes: Callable[[str], Container[str]]) -> Iterator[Path]:
     """Yield the folders of a data folder's sandboxes that no run has; only a disk may be left.
 
-    All sandboxes are looked at in a data folder in which an earlier version marked none.
-
-    Args:
-        data: The data folder.
-        sandboxes: Returns the ids of a run's sandboxes; for an empty id, those of all runs.
+    ``sandboxes`` returns the ids of a run's sandboxes; for an empty id, those of all runs. All
+    sandboxes are looked at in a data folder in which an earlier version marked none.
     """
     marks = data / _UNASSIGNED
     if not (marks / _COMPLETE).exists():

@@ -6,16 +6,7 @@ _ROOT = Path("/sys/fs/cgroup")
 
 
 def find_cgroup(process: int, controller: str) -> tuple[Path, int]:
-    """Return the folder of a process's control group, and the hierarchy's version.
-
-    Args:
-        process: The process's id.
-        controller: The controller whose hierarchy to use in version 1.
-
-    Raises:
-        OSError: the process has exited.
-        KeyError: it is in no such group.
-    """
+    """Return the folder of a process's control group, and the hierarchy's version."""
     groups: dict[str, str] = {}
     for line in Path(f"/proc/{process}/cgroup").read_text().splitlines():
         _, controllers, path = line.split(":", 2)

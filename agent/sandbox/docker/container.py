@@ -76,44 +76,24 @@ _HOST_CERTIFICATE_BUNDLES = (
 
 @dataclass(frozen=True)
 class ContainerSpec:
-    """Parameters of a sandbox's container.
-
-    Attributes:
-        image: The image's tag.
-        instance: Id of the data folder that owns it (a label).
-        sandbox_id: The sandbox's id (a label).
-        workspace: The host folder to mount; created if missing.
-        limits: Resource limits.
-        certificates: A bundle of the host's CA certificates to trust in the container.
-        proxy: The proxy and network to use; None for no network.
-        runtime: The engine's runtime to use; empty for the default.
-        count_usage: Counts the bytes that a folder takes; without it the disk is not monitored.
-        min_free: Free bytes on the host's disk below which commands are stopped.
-        image_id: The image's id, if it is known; else the engine is asked.
-        removals: Removes the container after ``close``; without it ``close`` waits for that.
-    """
+    """Parameters of a sandbox's container."""
 
     image: str
     instance: str
     sandbox_id: str
     workspace: Path
     limits: SandboxLimits = field(default_factory=SandboxLimits)
-    certificates: Path | None = None
+    certificates: Path | None = None  # the host's bundle, to be trusted
     proxy: Proxy | None = None
-    runtime: str = ""
-    count_usage: Callable[[Path], int] | None = None
-    min_free: int = monitor.MIN_FREE_BYTES
-    image_id: str = ""
-    removals: Removals | None = None
+    runtime: str = ""  # empty for the engine's default
+    count_usage: Callable[[Path], int] | None = None  # without it, no monitoring
+    min_free: int = monitor.MIN_FREE_BYTES  # bytes of the host's disk
+    image_id: str = ""  # empty: the engine is asked
+    removals: Removals | None = None  # without it, ``close`` waits
 
 
 def create_container(client: Client, spec: ContainerSpec, network: SandboxNetwork | None) -> str:
-    """Create a sandbox's container without starting it; return its id.
-
-    Raises:
-        SandboxError: its directories cannot be created.
-        docker.errors.DockerException: the engine refused.
-    """
+    """Create a sandbox's container without starting it; return its id."""
     limits = spec.limits
     directories = scratch.create(
         client, spec.image_id or spec.image, spec.instance, spec.workspace.parent

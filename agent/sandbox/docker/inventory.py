@@ -13,19 +13,12 @@ from agent.sandbox.engine.client import Client, engine_errors
 
 @dataclass(frozen=True, slots=True)
 class SandboxUsage:
-    """A sandbox that has a container.
-
-    Attributes:
-        sandbox_id: Its id.
-        running: Whether it is running; a stopped one is restarted when needed.
-        memory: Bytes of memory in use, without reclaimable cache.
-        layer_size: Bytes on disk that were installed or written outside the workspace.
-    """
+    """A sandbox that has a container."""
 
     sandbox_id: str
     running: bool
-    memory: int
-    layer_size: int
+    memory: int  # bytes, without reclaimable cache
+    layer_size: int  # bytes outside the workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +38,7 @@ class Inventory:
 
 
 def read_inventory(client: Client, instance: str, images: Iterable[str]) -> Inventory:
-    """Return the inventory of an instance.
-
-    Args:
-        client: The engine client.
-        instance: Id of the instance.
-        images: The tags of its images.
-
-    Raises:
-        SandboxError: the engine refused.
-    """
+    """Return the inventory of an instance."""
     label = f"{lifecycle.INSTANCE_LABEL}={instance}"
     with engine_errors("The sandboxes' resource usage cannot be read"):
         found = client.api.containers(all=True, size=True, filters={"label": label})

@@ -23,27 +23,16 @@ ADDRESS_LABEL = "llm-in-sandbox-studio.address"
 
 @dataclass(frozen=True, slots=True)
 class ContainerInfo:
-    """A container of this instance as listed by the engine.
-
-    Attributes:
-        id: Its id.
-        sandbox_id: The id of its sandbox; empty for a container that is not a sandbox.
-        state: The engine's state: ``running``, ``exited``, ``paused``, ``created`` …
-        network: Its network, which may not exist at the moment; None if it has none.
-    """
+    """A container of this instance as listed by the engine."""
 
     id: str
-    sandbox_id: str
-    state: str
-    network: SandboxNetwork | None
+    sandbox_id: str  # empty if it is not a sandbox
+    state: str  # the engine's word, such as ``exited``
+    network: SandboxNetwork | None  # may not exist at the moment
 
 
 def list_containers(client: Client, instance: str, sandbox: str = "") -> list[ContainerInfo]:
-    """List the containers of an instance, or of one of its sandboxes, newest first.
-
-    Raises:
-        SandboxError: the engine refused.
-    """
+    """List the containers of an instance, or of one of its sandboxes, newest first."""
     labels = [f"{INSTANCE_LABEL}={instance}"]
     if sandbox:
         labels.append(f"{SANDBOX_LABEL}={sandbox}")
@@ -62,11 +51,7 @@ def _container_info(listing: Any) -> ContainerInfo:
 
 
 def stop(client: Client, container: str, network: SandboxNetwork | None) -> None:
-    """Stop a container and disconnect it from its network.
-
-    Raises:
-        SandboxError: the engine refused.
-    """
+    """Stop a container and disconnect it from its network."""
     with engine_errors("The sandbox cannot be stopped"), _ignore_missing():
         if client.api.inspect_container(container)["State"]["Paused"]:
             client.api.unpause(container)
@@ -77,11 +62,7 @@ def stop(client: Client, container: str, network: SandboxNetwork | None) -> None
 
 
 def remove(client: Client, container: str) -> None:
-    """Remove a container; do nothing if it is gone or already being removed.
-
-    Raises:
-        SandboxError: the engine refused.
-    """
+    """Remove a container; do nothing if it is gone or already being removed."""
     with engine_errors("The sandbox cannot be removed"), _ignore_missing():
         try:
             client.api.remove_container(container, force=True, v=True)
@@ -91,11 +72,7 @@ def remove(client: Client, container: str) -> None:
 
 
 def stopped_at(client: Client, container: str) -> float | None:
-    """Return when a container stopped, in seconds since the epoch; None unless it has exited.
-
-    Raises:
-        SandboxError: the engine refused, or the container is gone.
-    """
+    """Return when a container stopped, in seconds since the epoch; None unless it has exited."""
     with engine_errors("The sandbox cannot be inspected"):
         state = client.api.inspect_container(container)["State"]
     if state["Status"] != "exited":
@@ -112,20 +89,10 @@ def _ignore_missing() -> Iterator[None]:
 def reap(
     client: Client, instance: str, is_kept: Callable[[str], bool] = lambda _: False
 ) -> list[ContainerInfo]:
-    """Remove an instance's containers, but only stop those of certain sandboxes.
+    """Remove an instance's containers, but only stop and return those of certain sandboxes.
 
     The caller must hold the lock of the instance's data folder, so that no process uses them.
-
-    Args:
-        client: The engine client.
-        instance: Id of the instance; other instances' containers are not touched.
-        is_kept: Returns whether to keep the newest container of a sandbox id.
-
-    Returns:
-        The containers kept, all stopped.
-
-    Raises:
-        SandboxError: the engine refused.
+    ``is_kept`` says whether the newest container of a sandbox id is only stopped.
     """
     kept: dict[str, ContainerInfo] = {}
     for info in list_containers(client, instance):

@@ -53,14 +53,7 @@ _SHELL_LOST = "The shell of this sandbox was lost; this is a new one, in /worksp
 
 
 class DockerSandbox(SupervisedSandbox):
-    """A container with a supervisor in it. Use ``create`` or ``restart`` to construct it.
-
-    Args:
-        client: The engine client; stays open.
-        container: The container's id.
-        spec: The container's parameters.
-        network: Its network; None if it has none.
-    """
+    """A container with a supervisor in it. Use ``create`` or ``restart`` to construct it."""
 
     def __init__(
         self,
@@ -80,11 +73,7 @@ class DockerSandbox(SupervisedSandbox):
 
     @classmethod
     def create(cls, client: Client, spec: ContainerSpec) -> "DockerSandbox":
-        """Create and start a container and wait until its shell is ready for commands.
-
-        Raises:
-            SandboxError: the engine refused; nothing is left behind.
-        """
+        """Create and start a container; wait for its shell. Nothing is left of a failure."""
         try:
             volume.repair(spec.workspace.parent)
             for name in ("input", "output"):
@@ -111,16 +100,10 @@ class DockerSandbox(SupervisedSandbox):
 
     @classmethod
     def restart(cls, client: Client, spec: ContainerSpec) -> "DockerSandbox | None":
-        """Restart a sandbox's container that was stopped or left by a dead process.
+        """Restart a sandbox's stopped or orphaned container; return None if it is gone.
 
         Its shell is restored to the state after its last command; if that fails, the next
         command's note reports it.
-
-        Returns:
-            The sandbox; None if its container no longer exists.
-
-        Raises:
-            SandboxError: it cannot be started; it stays stopped.
         """
         for info in lifecycle.list_containers(client, spec.instance, spec.sandbox_id):
             sandbox = cls(client, info.id, spec, info.network)

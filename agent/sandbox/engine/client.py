@@ -16,12 +16,7 @@ from agent.util.stop import Stop
 
 
 class Client(docker.DockerClient):
-    """A connected client.
-
-    Args:
-        address: The engine's address, as ``discovery.find_engine`` returns it.
-        timeout: Timeout of one request in seconds.
-    """
+    """A connected client."""
 
     def __init__(self, address: str, timeout: float) -> None:
         super().__init__(base_url=address, version="auto", timeout=int(timeout))
@@ -46,16 +41,7 @@ ENGINE_UNAVAILABLE = (
 def connect(
     host: str | None = None, runtime_dir: str | None = None, *, timeout: float = 60.0
 ) -> Client:
-    """Connect to the engine that ``discovery.find_engine`` finds; the caller closes the client.
-
-    Args:
-        host: The only address to try, as in ``DOCKER_HOST``.
-        runtime_dir: The user's folder of sockets, as in ``XDG_RUNTIME_DIR``.
-        timeout: Timeout of one request in seconds.
-
-    Raises:
-        EngineError: no engine is usable; the message says what to type.
-    """
+    """Connect to the engine that ``discovery.find_engine`` finds; the caller closes the client."""
     finding = find_engine(host, runtime_dir)
     if finding.state != "ready":
         raise EngineError(finding.advice())
@@ -76,9 +62,6 @@ def is_podman(client: Client) -> bool:
     """Return whether the engine is Podman; cached per client.
 
     Sandboxes on Podman get no network: in its bridge networks they could reach this machine.
-
-    Raises:
-        SandboxError: the engine refused.
     """
     with engine_errors("The container engine's name cannot be read"):
         parts = client.version().get("Components") or []
@@ -86,11 +69,7 @@ def is_podman(client: Client) -> bool:
 
 
 def check_runtime(client: Client, name: str) -> None:
-    """Check that the engine has the runtime ``name``, unless that is empty.
-
-    Raises:
-        EngineError: it does not; the message lists the available runtimes.
-    """
+    """Check that the engine has the runtime ``name``, unless that is empty."""
     if not name:
         return
     with engine_errors("The container engine's runtimes cannot be read"):
@@ -109,9 +88,6 @@ def unenforced_limits(client: Client) -> tuple[str, ...]:
 
     A rootless engine enforces only limits whose cgroup v2 controllers are delegated to its user,
     and none with cgroup v1.
-
-    Raises:
-        SandboxError: the engine refused.
     """
     with engine_errors("The container engine's capabilities cannot be read"):
         known = client.info()
@@ -120,12 +96,7 @@ def unenforced_limits(client: Client) -> tuple[str, ...]:
 
 @contextlib.contextmanager
 def engine_errors(prefix: str) -> Iterator[None]:
-    """Convert engine errors in the block to a ``SandboxError`` that begins with ``prefix``.
-
-    Raises:
-        SandboxError: the engine refused.
-        EngineUnanswered: the engine does not answer.
-    """
+    """Convert engine errors in the block to a ``SandboxError`` that begins with ``prefix``."""
     try:
         yield
     except docker.errors.NotFound as error:
@@ -139,11 +110,7 @@ def engine_errors(prefix: str) -> Iterator[None]:
 
 
 def wait_for_engine(client: Client, stop: Stop, seconds: float = RECOVERY_SECONDS) -> None:
-    """Wait until the engine answers, for example after a restart.
-
-    Raises:
-        SandboxError: it does not answer within ``seconds``, or the stop comes first.
-    """
+    """Wait until the engine answers, for example after a restart."""
     end = time.monotonic() + seconds
     while not is_responding(client):
         if stop.wait(_POLL_SECONDS) or time.monotonic() > end:

@@ -57,13 +57,6 @@ def find_engine(host: str | None = None, runtime_dir: str | None = None) -> Prob
 
     Without ``host``, the sockets of the system and the user are tried, then the docker command's
     context. Podman is used only if ``host`` names it, because its sandboxes have no network.
-
-    Args:
-        host: The only address to try, as in ``DOCKER_HOST``; empty to try the usual ones.
-        runtime_dir: The user's folder of sockets, as in ``XDG_RUNTIME_DIR``.
-
-    Raises:
-        EngineError: ``host`` is another machine's or not a valid address.
     """
     results = []
     for url in [normalize_address(host)] if host else _default_addresses(runtime_dir):
@@ -77,11 +70,7 @@ def find_engine(host: str | None = None, runtime_dir: str | None = None) -> Prob
 
 
 def normalize_address(host: str) -> str:
-    """Return ``host`` normalized to an address of an engine on this machine.
-
-    Raises:
-        EngineError: it is another machine's or not a valid address.
-    """
+    """Return ``host`` normalized to an address of an engine on this machine."""
     parts = urlsplit(host)
     if parts.scheme in ("unix", "http+unix") and parts.path:
         return f"unix://{parts.netloc}{parts.path}"

@@ -29,13 +29,8 @@ def ensure_engine(
 ) -> ProbeResult:
     """Find the engine; install (Debian, Ubuntu) and start it if root is available.
 
-    Args:
-        host: The only address to try; an engine at a given address is never started.
-        runtime_dir: The user's folder of sockets.
-        report: Called with a sentence that describes each change to the machine.
-
-    Raises:
-        EngineError: no engine is usable; the message says what to type.
+    An engine at a given address is never started. ``report`` gets a sentence for each change to
+    the machine.
     """
     finding = find_engine(host, runtime_dir)
     if finding.state == "ready":

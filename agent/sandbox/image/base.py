@@ -32,11 +32,7 @@ _REMOVED_PATHS = (
 
 
 def ensure_base(client: Client, base: str, reporter: ProgressReporter) -> None:
-    """Provide the image ``base`` (``debian:<suite>-slim``) in the engine.
-
-    Raises:
-        ImageError: it can be neither pulled nor built on this machine; the message says why.
-    """
+    """Provide the image ``base`` (``debian:<suite>-slim``) in the engine."""
     repository, _, tag = base.rpartition(":")
     failure = _pull(client, repository, tag, reporter)
     if not failure:
@@ -55,11 +51,7 @@ def ensure_base(client: Client, base: str, reporter: ProgressReporter) -> None:
 
 
 def build_base(client: Client, base: str, reporter: ProgressReporter) -> None:
-    """Build ``debian:<suite>-slim`` with debootstrap and import it under that tag.
-
-    Raises:
-        ImageError: a tool failed, or is missing and cannot be installed.
-    """
+    """Build ``debian:<suite>-slim`` with debootstrap and import it under that tag."""
     suite = base.rpartition(":")[2].removesuffix("-slim")
     prefix = _ensure_debootstrap(reporter)
     with _temporary_folder(prefix) as root:

@@ -31,11 +31,7 @@ _BASE_FRACTION = 0.3
 
 
 def dockerfile_path() -> Path:
-    """Return the path of the Dockerfile, in the checkout or in the installed package.
-
-    Raises:
-        ImageError: neither exists.
-    """
+    """Return the path of the Dockerfile, in the checkout or in the installed package."""
     found = find_file("Dockerfile")
     if found is None:
         raise ImageError(
@@ -46,11 +42,7 @@ def dockerfile_path() -> Path:
 
 
 def extract_stage(dockerfile: Path, target: Target) -> str:
-    """Return the Dockerfile stage that builds one image, itself a complete Dockerfile.
-
-    Raises:
-        ImageError: no stage has this name.
-    """
+    """Return the Dockerfile stage that builds one image, itself a complete Dockerfile."""
     parts = re.split(r"(?m)^(?=FROM )", dockerfile.read_text())
     for part in parts[1:]:
         if part.split("\n", 1)[0].split()[-1] == target:
@@ -65,20 +57,12 @@ def image_tag(dockerfile: Path, target: Target = "sandbox") -> str:
 
 
 def image_exists(client: Client, tag: str) -> bool:
-    """Return whether the engine has the image.
-
-    Raises:
-        EngineError: the engine does not answer.
-    """
+    """Return whether the engine has the image."""
     return bool(image_id(client, tag))
 
 
 def image_id(client: Client, tag: str) -> str:
-    """Return the id of an image, ``sha256:…``; empty if the engine does not have it.
-
-    Raises:
-        EngineError: the engine does not answer.
-    """
+    """Return the id of an image, ``sha256:…``; empty if the engine does not have it."""
     try:
         return str(client.images.get(tag).id)
     except docker.errors.NotFound:
@@ -95,17 +79,8 @@ def ensure_image(
 ) -> str:
     """Return the tag of an image, building it first if the engine does not have it.
 
-    If several processes call this at once, one builds and the others wait.
-
-    Args:
-        client: The engine client.
-        dockerfile: Path of the Dockerfile; see ``dockerfile_path``.
-        progress: Called with each line of the build; not called if the image exists.
-        target: The image to build.
-
-    Raises:
-        ImageError: the build failed; the message has its last lines and what to do.
-        EngineError: the engine does not answer.
+    If several processes call this at once, one builds and the others wait. ``progress`` gets each
+    line of the build.
     """
     tag = image_tag(dockerfile, target)
     if image_exists(client, tag):
@@ -129,11 +104,7 @@ def build_image(
     *,
     cache: bool = True,
 ) -> None:
-    """Build ``text`` (a Dockerfile) as ``tag``, after providing its base image.
-
-    Raises:
-        ImageError: the base image or a step failed.
-    """
+    """Build ``text`` (a Dockerfile) as ``tag``, after providing its base image."""
     base = parse_instructions(text)[0].split()[1]
     if not image_exists(client, base):
         reporter.set_range(0.0, _BASE_FRACTION)

@@ -15,18 +15,11 @@ _LINE_LENGTH = 160
 
 @dataclass(frozen=True, slots=True)
 class BuildProgress:
-    """Progress of the image build.
+    """Progress of the image build."""
 
-    Attributes:
-        fraction: From 0 to 1, never decreasing.
-        step: The current step of the Dockerfile; 0 while the base image is fetched.
-        steps: The total number of steps; 0 until the engine reports it.
-        line: The tool's latest output, on one line.
-    """
-
-    fraction: float
-    step: int
-    steps: int
+    fraction: float  # never decreases
+    step: int  # 0 while the base image is fetched
+    steps: int  # 0 until the engine reports it
     line: str
 
 

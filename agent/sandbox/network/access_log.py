@@ -27,11 +27,7 @@ _REFUSED = "this run may not reach it, or it is not on the public internet"
 
 
 class AccessLog:
-    """The proxy's access log. Thread-safe.
-
-    Args:
-        path: The file; it need not exist yet.
-    """
+    """The proxy's access log. Thread-safe."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

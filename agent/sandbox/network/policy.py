@@ -58,11 +58,7 @@ def parse_hosts(text: str) -> tuple[str, ...]:
 
 
 def parse_policy(text: str) -> NetworkPolicy:
-    """Parse a policy: ``open``, ``none``, ``packages``, or a list of hosts.
-
-    Raises:
-        ValueError: it is none of these.
-    """
+    """Parse a policy: ``open``, ``none``, ``packages``, or a list of hosts."""
     match text.strip().lower():
         case "open":
             return NetworkPolicy()
@@ -81,23 +77,14 @@ def parse_policy(text: str) -> NetworkPolicy:
 
 @dataclass(frozen=True, slots=True)
 class NetworkRequest:
-    """One request of a sandbox, allowed or refused, as logged by the proxy.
+    """One request of a sandbox, allowed or refused, as logged by the proxy."""
 
-    Attributes:
-        at: End time, in seconds since the epoch.
-        host: The target host.
-        port: The target port.
-        received: Bytes that the sandbox received.
-        sent: Bytes that the sandbox sent.
-        refused: Why it was refused; empty if it was allowed.
-    """
-
-    at: float
+    at: float  # end time
     host: str
     port: int
     received: int
     sent: int
-    refused: str = ""
+    refused: str = ""  # why; empty if allowed
 
 
 def describe_refusals(requests: Iterable[NetworkRequest]) -> str:

@@ -40,12 +40,8 @@ PROXY_LABEL = "llm-in-sandbox-studio.proxy"
 class Proxy:
     """The proxy of one instance, and the sandbox networks that it serves. Thread-safe.
 
-    Args:
-        client: The engine client; stays open.
-        image: The proxy's image.
-        folder: Host folder for the proxy's policies and log; created if missing.
-        label: Name and value of the label on this instance's containers and networks.
-        upstream: ``host:port`` of an upstream proxy; empty for none.
+    ``label`` marks this instance's containers and networks; ``upstream`` is the ``host:port`` of
+    an upstream proxy.
     """
 
     def __init__(
@@ -77,11 +73,7 @@ class Proxy:
         return self._image
 
     def open(self) -> None:
-        """Create the network of the first sandbox; ``start`` connects the proxy to it.
-
-        Raises:
-            SandboxError: the engine refused; nothing is left behind.
-        """
+        """Create the network of the first sandbox; ``start`` connects the proxy to it."""
         with engine_errors("The sandbox's network cannot be created"):
             network = subnets.create_on_free_subnet(self._client, self._label, self._reserved)
         self._networks[network.name] = network
@@ -93,10 +85,6 @@ class Proxy:
         It is created while the first sandbox starts: a sandbox needs the proxy only for its first
         command. It is started after the first sandbox or after a second: two containers that start
         at the same time delay each other.
-
-        Raises:
-            SandboxError: it could not be started; the message includes its output. It is tried
-                again from now on.
         """
         try:
             with self._lock, engine_errors("The sandboxes' proxy cannot be created"):
@@ -130,11 +118,7 @@ class Proxy:
             self._restart_thread.join(_WAIT_SECONDS)
 
     def create_network(self) -> SandboxNetwork:
-        """Create a network with the proxy in it; no request is allowed yet.
-
-        Raises:
-            SandboxError: the engine refused; nothing is left behind.
-        """
+        """Create a network with the proxy in it; no request is allowed yet."""
         with contextlib.suppress(IndexError):
             return self._unused.pop()  # without the lock, which ``start`` holds
         return self._take_spare() or self._create_network()
@@ -163,11 +147,7 @@ class Proxy:
         self._sandbox_started.set()
 
     def recreate_network(self, network: SandboxNetwork) -> None:
-        """Recreate the network of a stopped sandbox; no request is allowed yet.
-
-        Raises:
-            SandboxError: the engine refused, or its subnet is in use by now.
-        """
+        """Recreate the network of a stopped sandbox; no request is allowed yet."""
         with self._lock, engine_errors("The sandbox's network cannot be recreated"):
             self._ensure_running()
             subnets.remove(self._client, network.name)
@@ -201,11 +181,7 @@ class Proxy:
         )
 
     def ensure_running(self) -> None:
-        """Start the proxy if it does not run, and wait until it listens.
-
-        Raises:
-            SandboxError: it could not be started; the message includes its output.
-        """
+        """Start the proxy if it does not run, and wait until it listens."""
         with self._lock, engine_errors("The sandboxes' proxy cannot be started"):
             self._ensure_running()
 

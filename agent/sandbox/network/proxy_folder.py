@@ -22,16 +22,7 @@ _READABLE_MODE, _WRITABLE_MODE, _FOLDER_MODE = 0o644, 0o666, 0o755
 
 
 class ProxyFolder:
-    """Policies and logs of one proxy, and a lock that shows the proxy that its owner is alive.
-
-    Args:
-        path: The folder; created if missing.
-
-    Attributes:
-        code: Copy of the proxy's programs; mounted read-only.
-        access_log: One line per request.
-        squid_log: Squid's own log.
-    """
+    """Policies and logs of one proxy, and a lock that shows the proxy that its owner is alive."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

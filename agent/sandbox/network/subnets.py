@@ -25,12 +25,7 @@ _MAX_ATTEMPTS = 20
 
 @dataclass(frozen=True, slots=True)
 class SandboxNetwork:
-    """The network of one sandbox.
-
-    Attributes:
-        name: Its name in the engine.
-        address: The sandbox's address in it.
-    """
+    """The network of one sandbox."""
 
     name: str
     address: str
@@ -49,16 +44,7 @@ class SandboxNetwork:
 def create_on_free_subnet(
     client: Client, label: tuple[str, str], reserved: Container[str]
 ) -> SandboxNetwork:
-    """Create a network on an unused subnet.
-
-    Args:
-        client: The engine client.
-        label: Label that marks the network's owner.
-        reserved: Addresses reserved for stopped sandboxes.
-
-    Raises:
-        docker.errors.APIError: the engine refused.
-    """
+    """Create a network on an unused subnet, at no address reserved for a stopped sandbox."""
     for left in reversed(range(_MAX_ATTEMPTS)):
         network = SandboxNetwork(f"studio-{secrets.token_hex(6)}", _random_address(reserved))
         try:
@@ -86,11 +72,7 @@ def _subnet(address: str) -> ipaddress.IPv4Network:
 
 
 def create(client: Client, network: SandboxNetwork, label: tuple[str, str]) -> None:
-    """Create a sandbox's network, without a route to other networks.
-
-    Raises:
-        docker.errors.APIError: the engine refused, for example because the subnet is in use.
-    """
+    """Create a sandbox's network, without a route to other networks."""
     pool = docker.types.IPAMPool(subnet=str(_subnet(network.address)))
     client.api.create_network(
         network.name,
@@ -105,23 +87,13 @@ def create(client: Client, network: SandboxNetwork, label: tuple[str, str]) -> N
 
 
 def remove(client: Client, network: str) -> None:
-    """Remove a network by its name or id, if it exists.
-
-    Raises:
-        docker.errors.APIError: the engine refused, for example because a container is in it.
-    """
+    """Remove a network by its name or id, if it exists."""
     with contextlib.suppress(docker.errors.NotFound):
         client.api.remove_network(network)
 
 
 def reap(client: Client, label: tuple[str, str]) -> None:
-    """Remove the networks with a label, which an earlier process left behind.
-
-    Its containers must have been removed first.
-
-    Raises:
-        SandboxError: the engine refused.
-    """
+    """Remove the networks that an earlier process left; their containers must be gone."""
     with engine_errors("Networks of an earlier process cannot be removed"):
         for found in client.api.networks(filters={"label": "=".join(label)}):
             remove(client, found["Id"])

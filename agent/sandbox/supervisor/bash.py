@@ -78,13 +78,7 @@ def _move_descriptor(descriptor: int, number: int) -> None:
 class BashProcess:
     """A restartable bash process; each restart can restore the previous shell's state.
 
-    Attributes:
-        pid: The shell's process id; 0 if no shell is running.
-        reports: The descriptor on which the shell reports.
-
-    Args:
-        state: Path of the saved state, without special characters.
-        folder: Initial working directory of a fresh shell.
+    ``state`` is the path of the saved state, without special characters.
     """
 
     def __init__(self, state: str, folder: str) -> None:
@@ -190,11 +184,7 @@ class BashProcess:
         return os.path.exists(self._state)
 
     def commit_state(self) -> bool:
-        """Commit the newly written state for the next restore if it is complete.
-
-        Returns:
-            Whether it was complete.
-        """
+        """Keep a completely written state for the next restore; return whether it was complete."""
         path = self._state + ".new"
         try:
             with open(path, "rb") as file:
@@ -224,12 +214,7 @@ class BashProcess:
             os.kill(self.pid, _EXIT_SIGNAL)
 
     def foreground_processes(self, processes: ProcessTable, groups: set[int]) -> set[int]:
-        """Return the shell's current foreground processes and their descendants.
-
-        Args:
-            processes: The process table.
-            groups: Foreground process groups seen so far; the current one is added.
-        """
+        """Return the foreground processes with descendants; add their group to ``groups``."""
         if self.pid:
             groups |= {os.tcgetpgrp(self._terminal)} - {0}  # 0: the shell is exiting
         members = [p.pid for p in processes.values() if p.group in groups and p.pid != self.pid]

@@ -15,16 +15,7 @@ _PIPE_BYTES = 1 << 20
 
 
 class OutputPipe:
-    """An output stream: forwards the first ``keep`` bytes and the last 64 KB of the rest.
-
-    Args:
-        number: 0 for stdout, 1 for stderr.
-        keep: Number of bytes to forward as they arrive.
-
-    Attributes:
-        reader: The descriptor of the pipe's read end.
-        writer: The descriptor of its write end, until ``move_writer_to``.
-    """
+    """An output stream: forwards the first ``keep`` bytes and the last 64 KB of the rest."""
 
     def __init__(self, number: int, keep: int) -> None:
         self.number = number
@@ -86,18 +77,7 @@ class OutputPipe:
 
 
 class Command:
-    """A command that the host requested.
-
-    Attributes:
-        ident: The id of its exchange.
-        text: The shell command.
-        started: Start time, on the monotonic clock.
-        deadline: Time at which its limit expires, on the monotonic clock.
-        attempts: Number of times it was passed to a shell.
-        has_begun: Whether a shell has started it.
-        exit_code: Its exit code; None until it has one.
-        streams: Its output streams; empty while they are not read.
-    """
+    """A command that the host requested."""
 
     def __init__(self, ident: int, payload: bytes) -> None:
         self._seconds: float

@@ -59,22 +59,14 @@ def pack(kind: int, ident: int, payload: bytes = b"") -> bytes:
 
 
 class FrameParser:
-    """Splits a byte stream into frames.
-
-    Args:
-        limit: Maximum payload length in bytes.
-    """
+    """Splits a byte stream into frames."""
 
     def __init__(self, limit: int = MAX_PAYLOAD_BYTES) -> None:
         self._limit = limit
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> Iterator[Frame]:
-        """Add bytes; yield the frames now complete as ``(kind, id, payload)``.
-
-        Raises:
-            ProtocolError: a header announces a payload longer than the limit.
-        """
+        """Add bytes; yield the frames now complete as ``(kind, id, payload)``."""
         self._buffer += data
         while len(self._buffer) >= HEADER.size:
             length, kind, ident = HEADER.unpack_from(self._buffer)

@@ -19,18 +19,7 @@ Identity = tuple[bytes, int, int, bytes]
 
 
 class Job:
-    """A command that runs in its own process and session.
-
-    Attributes:
-        ident: The id of its exchange.
-        pid: The process id of its first process.
-        exit_code: Its exit code, in shell convention; None until it has one.
-        started: Start time, on the monotonic clock.
-        deadline: Time at which its limit expires, on the monotonic clock.
-        cancelled: Whether the host asked to end it.
-        streams: Its output streams; empty once they are drained.
-        activity: The activity that ends it, if one is in progress.
-    """
+    """A command that runs in its own process and session."""
 
     def __init__(self, ident: int, payload: bytes) -> None:
         self._seconds: float

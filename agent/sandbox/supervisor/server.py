@@ -49,13 +49,8 @@ _OUT_OF_MEMORY = "The sandbox ran out of memory, and the kernel killed a process
 class Supervisor:
     """Serves one host over a pair of descriptors until the host is gone.
 
-    Args:
-        source: Descriptor that frames are read from.
-        sink: Descriptor that frames are written to.
-        bash: The shell.
-        select_processes: Selects the commands' processes, including the shell, from a process
-            table.
-        observed: Whether the machine is the commands' own, so that what changes is their doing.
+    ``select_processes`` selects the commands' processes, including the shell. ``observed`` says
+    that the machine is the commands' own, so that what changes is their doing.
     """
 
     def __init__(

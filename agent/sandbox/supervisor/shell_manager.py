@@ -20,17 +20,8 @@ _START_SECONDS = 5.0
 class ShellManager:
     """Keeps a shell running and tracks the processes that its commands started.
 
-    Attributes:
-        notes: Sentences for the model, sent with the next command that ends.
-        exit_code: The last shell's exit code, in shell convention (128 + signal number).
-        interrupted: Whether the supervisor asked the shell to exit.
-
-    Args:
-        selector: The event loop that watches the shell's descriptors.
-        bash: The shell.
-        select_processes: Selects the commands' processes, including the shell, from a process
-            table.
-        on_report: Called when the shell has a report to read.
+    ``notes`` are for the model, with the next command that ends. ``exit_code`` is the last shell's
+    (128 + signal number); ``interrupted`` says that the supervisor asked it to exit.
     """
 
     def __init__(

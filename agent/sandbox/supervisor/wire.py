@@ -34,11 +34,7 @@ class CallbackSelector:
 
 
 class FrameStream:
-    """Frames over two descriptors.
-
-    Attributes:
-        open: Whether the host is still connected.
-    """
+    """Frames over two descriptors; ``open`` while the host is connected."""
 
     def __init__(self, selector: CallbackSelector, source: int, sink: int) -> None:
         self.open = True

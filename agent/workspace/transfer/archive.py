@@ -50,14 +50,7 @@ class ArchiveBuilder:
         """Add files and whole folders; the whole workspace if none is selected.
 
         The common parent is stripped from names: ``a/b`` and ``a/c/d`` become ``b`` and ``c/d``.
-
-        Args:
-            workspace: The workspace to read.
-            selected: Paths to add; a path inside another selected one is added once.
-            prefix: Text put before each name.
-
-        Raises:
-            WorkspaceError: a selected path does not exist.
+        A path inside another selected one is added once. ``prefix`` is put before each name.
         """
         top_level, common_parent = _top_level(selected)
         with workspace.open_root(ROOT) as root:
@@ -74,9 +67,6 @@ class ArchiveBuilder:
         """Add files and whole folders as they were after a step; otherwise like ``add_files``.
 
         Files whose content was not kept are left out.
-
-        Raises:
-            WorkspaceError: a selected path did not exist then, or the run has no versions.
         """
         if not versions.recorded:
             raise WorkspaceError("This run has no file versions.")

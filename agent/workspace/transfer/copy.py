@@ -21,15 +21,10 @@ _CHUNK = 1024**2
 
 @dataclass(slots=True)
 class CopyReport:
-    """Result of a copy.
-
-    Attributes:
-        copied: Source paths of the copied files.
-        skipped: A message for the user for each path not copied, with the reason.
-    """
+    """Result of a copy."""
 
     copied: list[str] = field(default_factory=list)
-    skipped: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)  # a message for each
 
     def add_skipped(self, path: str, reason: str) -> None:
         """Record that ``path`` was not copied."""
@@ -42,9 +37,6 @@ def copy_in(workspace: Workspace, source: Path, folder: RelPath = ROOT) -> CopyR
     The user names ``source`` explicitly, so it may be a link. Inside a folder only regular
     files and folders are copied, since a link could expose files the user did not mean to
     share.
-
-    Raises:
-        WorkspaceError: ``source`` does not exist, cannot be read or does not fit.
     """
     report = CopyReport()
     try:
@@ -69,9 +61,6 @@ def copy_out(workspace: Workspace, folder: RelPath, destination: Path) -> CopyRe
     Nothing in ``destination`` is overwritten: on a conflict the copy gets a free name. Links,
     devices, sockets and FIFOs are left out; hard links become separate files; setuid, setgid
     and sticky bits and foreign owners are not copied.
-
-    Raises:
-        WorkspaceError: ``folder`` does not exist, or ``destination`` cannot be written.
     """
     report = CopyReport()
     try:

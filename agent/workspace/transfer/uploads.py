@@ -26,21 +26,13 @@ _MAX_RECORD_BYTES = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class UploadState:
-    """State of an upload.
+    """State of an upload."""
 
-    Attributes:
-        id: Its id, which cannot be guessed.
-        path: Target path.
-        size: Total size in bytes.
-        offset: Bytes received.
-        final_path: Final path, once the upload is complete.
-    """
-
-    id: str
+    id: str  # cannot be guessed
     path: RelPath
     size: int
     offset: int
-    final_path: RelPath | None = None
+    final_path: RelPath | None = None  # once it is complete
 
 
 class UploadWriter:
@@ -55,12 +47,7 @@ class UploadWriter:
         self.offset = pending.offset
 
     def write(self, *data: bytes) -> None:
-        """Append ``data``.
-
-        Raises:
-            StorageFull: the disk is full.
-            WorkspaceError: the data exceeds the declared size or cannot be written.
-        """
+        """Append ``data``, up to the declared size."""
         if self.offset + sum(map(len, data)) > self._pending.size:
             raise WorkspaceError(f"The upload exceeds its stated size, {self._pending.size} bytes.")
         try:
@@ -86,19 +73,7 @@ def start(
     quota_left: int | None = None,
     min_free: int = MIN_FREE_BYTES,
 ) -> UploadState:
-    """Start an upload of ``size`` bytes.
-
-    Args:
-        workspace: The workspace.
-        path: Target path; if it exists, the upload gets a free name.
-        size: Total size in bytes.
-        quota_left: Bytes left in the workspace's quota; None for no quota.
-        min_free: Bytes of disk space to leave free.
-
-    Raises:
-        StorageFull: the file does not fit.
-        WorkspaceError: the file cannot be written.
-    """
+    """Start an upload of ``size`` bytes; if the path exists, it gets a free name."""
     if not path:
         raise WorkspaceError("The file has no name. Enter one.")
     check_space(workspace, path, size, quota_left=quota_left, min_free=min_free)
@@ -121,11 +96,7 @@ def check_space(
     quota_left: int | None = None,
     min_free: int = MIN_FREE_BYTES,
 ) -> int:
-    """Raise ``StorageFull`` if ``size`` more bytes do not fit; arguments as for ``start``.
-
-    Returns:
-        The number of bytes available.
-    """
+    """Return the bytes available; ``StorageFull`` if ``size`` more do not fit."""
     with workspace.staging.open() as staging:
         disk = os.fstatvfs(staging)
     free = max(0, disk.f_bavail * disk.f_frsize - min_free)
@@ -139,11 +110,7 @@ def check_space(
 
 
 def find(workspace: UploadDestination, upload: str) -> UploadState:
-    """Return the upload with this id.
-
-    Raises:
-        WorkspaceError: the id is unknown, or the upload expired after a day.
-    """
+    """Return the upload with this id."""
     try:
         with workspace.staging.open() as staging:
             with os.fdopen(paths.open_file(staging, f"{_staged_name(upload)}.json"), "rb") as file:
@@ -171,11 +138,7 @@ def open_writer(workspace: UploadDestination, pending: UploadState) -> UploadWri
 
 
 def finish(workspace: UploadDestination, pending: UploadState) -> RelPath:
-    """Move a complete file to its target and record the resulting path.
-
-    Raises:
-        WorkspaceError: the file cannot be moved; the upload is deleted.
-    """
+    """Move a complete file to its target and record the resulting path; delete it if that fails."""
     try:
         final_path = move_from_staging(workspace, _staged_name(pending.id), pending.path)
     except (OSError, WorkspaceError) as error:

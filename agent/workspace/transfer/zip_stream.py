@@ -29,21 +29,13 @@ _UTF8_FLAG, _DATA_DESCRIPTOR_FLAG = 0x800, 0x8
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A file or folder in the archive.
+    """A file or folder in the archive."""
 
-    Attributes:
-        name: Name in the archive, below 64 KB; a folder's ends in ``/``.
-        size: Maximum number of bytes read from the file.
-        mtime: Last change, in seconds since the epoch.
-        mode: File mode, including the type.
-        open: Opens the content; None for a folder.
-    """
-
-    name: str
-    size: int
+    name: str  # below 64 KB; a folder's ends in ``/``
+    size: int  # at most so much is read
     mtime: float
     mode: int
-    open: Callable[[], BinaryIO] | None = None
+    open: Callable[[], BinaryIO] | None = None  # None for a folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +60,7 @@ class _DirectoryEntry:
 
 
 class ZipStream:
-    """A zip archive.
-
-    Args:
-        members: Members in order, with unique names.
-        skipped: Lines about omitted files, written to a note at the end of the archive.
-        note: Name of the note.
-
-    Attributes:
-        size: Size in bytes.
-    """
+    """A zip archive; lines about omitted files (``skipped``) become a file at its end."""
 
     def __init__(
         self, members: Sequence[Member], skipped: Sequence[str] = (), note: str = NOTE_NAME

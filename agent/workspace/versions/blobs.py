@@ -19,11 +19,7 @@ _HEX = frozenset("0123456789abcdef")
 
 
 class StoreFull(WorkspaceError):
-    """The store's own limit is reached, or the disk is full.
-
-    Args:
-        digest: SHA-256 in hex of the content that does not fit; None if writing it failed.
-    """
+    """The store's own limit is reached, or the disk is full (``digest`` is None)."""
 
     def __init__(self, digest: str | None) -> None:
         super().__init__("the store of file contents is full")
@@ -33,10 +29,8 @@ class StoreFull(WorkspaceError):
 def content_path(folder: Path, digest: str) -> Path:
     """Return the path in a store of the content with this SHA-256, whether or not it is stored.
 
-    A reader needs no ``BlobStore``, of which a folder must have one at a time.
-
-    Raises:
-        JournalError: ``digest`` is not a SHA-256 in hex.
+    A reader needs no ``BlobStore``, of which a folder must have one at a time. What is not a
+    SHA-256 in hex raises ``JournalError``.
     """
     if len(digest) != 64 or not _HEX.issuperset(digest):
         raise JournalError("This is not a content hash.")
@@ -44,21 +38,13 @@ def content_path(folder: Path, digest: str) -> Path:
 
 
 class StoredContents:
-    """The contents of a store that another process may write, for reading only.
-
-    Args:
-        folder: Path of the store.
-    """
+    """The contents of a store that another process may write, for reading only."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def open(self, digest: str) -> BinaryIO:
-        """Open a content; the caller closes it.
-
-        Raises:
-            JournalError: the content is not stored, or cannot be read.
-        """
+        """Open a content; the caller closes it."""
         try:
             return content_path(self._folder, digest).open("rb")
         except FileNotFoundError as error:
@@ -75,10 +61,6 @@ class BlobStore(StoredContents):
 
     The store is thread-safe. A folder must have one store at a time: the constructor removes
     partial files of an earlier one. Contents survive a killed process but are not fsynced.
-
-    Args:
-        folder: Path of the store; created on the first write.
-        limit: Maximum total size in bytes.
     """
 
     def __init__(self, folder: Path, *, limit: int = 20 * 1024**3) -> None:
@@ -101,11 +83,7 @@ class BlobStore(StoredContents):
             return self._cached_size()
 
     def path(self, digest: str) -> Path:
-        """Return the path of the content with this SHA-256, whether or not it is stored.
-
-        Raises:
-            JournalError: ``digest`` is not a SHA-256 in hex.
-        """
+        """Return the path of the content with this SHA-256, whether or not it is stored."""
         return content_path(self.folder, digest)
 
     def has(self, digest: str) -> bool:
@@ -115,13 +93,8 @@ class BlobStore(StoredContents):
     def put(self, file: BinaryIO, *, limit: int) -> tuple[str, int]:
         """Store ``file`` from its current position, if it is at most ``limit`` bytes.
 
-        Returns:
-            The SHA-256 in hex and the number of bytes read. A count of ``limit + 1`` means
-            that the file is longer: reading stopped and nothing was stored.
-
-        Raises:
-            StoreFull: the content does not fit. Nothing is stored.
-            OSError: ``file`` cannot be read. Nothing is stored.
+        Returns the SHA-256 in hex and the number of bytes read. A count of ``limit + 1`` means that
+        the file is longer: reading stopped and nothing was stored. So it is after ``StoreFull``.
         """
         first_chunk = file.read(min(_CHUNK, limit + 1))
         if len(first_chunk) < min(_CHUNK, limit + 1):
@@ -146,21 +119,13 @@ class BlobStore(StoredContents):
                     self._protected.clear()
 
     def keep(self, digests: Iterable[str]) -> set[str]:
-        """Protect stored contents while ``protected`` is active; return those that are stored.
-
-        Raises:
-            JournalError: One of them is not a SHA-256 in hex.
-        """
+        """Protect stored contents while ``protected`` is active; return those that are stored."""
         return {digest for digest in digests if self._protect(digest)}
 
     def link(self, folder: Path, digests: Iterable[str]) -> None:
         """Share contents with the store in another folder, which only its process may write.
 
         They are copied where the disk has no links. A missing content is left out.
-
-        Raises:
-            JournalError: One of them is not a SHA-256 in hex.
-            OSError: The disk is full.
         """
         for digest in digests:
             if self._protect(digest):
@@ -178,14 +143,9 @@ class BlobStore(StoredContents):
                 self._size = counted + size
 
     def collect_garbage(self, find_unreferenced: Callable[[], Iterable[str]]) -> int:
-        """Remove contents that are no longer referenced.
+        """Remove contents that are no longer referenced; return the bytes freed on disk.
 
-        Args:
-            find_unreferenced: Returns the unreferenced digests. It is called once contents stored
-                meanwhile are protected.
-
-        Returns:
-            The disk space freed, in bytes.
+        ``find_unreferenced`` is called once contents stored meanwhile are protected.
         """
         with self.protected():
             return sum(self._remove(digest) for digest in find_unreferenced())
@@ -195,11 +155,7 @@ class BlobStore(StoredContents):
         return sum(_disk_usage(self.path(digest)) for digest in digests)
 
     def merge(self, other: "BlobStore") -> None:
-        """Move all contents of another store on the same file system into this one.
-
-        Raises:
-            OSError: a content cannot be moved; those before it were.
-        """
+        """Move all contents of another store on the same file system into this one."""
         for path in other.folder.glob("[0-9a-f][0-9a-f]/*"):
             if len(path.name) == 64 and _HEX.issuperset(path.name) and not self._protect(path.name):
                 self._move_in(path)

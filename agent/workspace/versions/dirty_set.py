@@ -16,9 +16,8 @@ _BATCH_SECONDS = 0.02
 class DirtySet:
     """All paths that may have changed since the last query, as far as is known.
 
-    Attributes:
-        entries: Paths, and whether each was written to (else created, moved or removed).
-        trees: New folders, whose contents may be unknown.
+    ``entries`` says of each path whether it was written to (else created, moved or removed).
+    ``trees`` are new folders, whose contents may be unknown.
     """
 
     entries: dict[str, bool] = field(default_factory=dict)
@@ -27,11 +26,7 @@ class DirtySet:
 
 @dataclass(frozen=True, slots=True)
 class SweepNeeded:
-    """The hints are incomplete; a full sweep is needed.
-
-    Attributes:
-        reason: The reason, for a log.
-    """
+    """The hints are incomplete; a full sweep is needed."""
 
     reason: str
 

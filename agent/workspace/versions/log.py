@@ -11,15 +11,9 @@ from agent.workspace.versions.manifest import Delta, Manifest
 
 
 class ManifestLog:
-    """A run's file of deltas.
+    """A run's file of deltas; an incomplete last line, left by a killed process, is ignored.
 
-    An incomplete last line, left by a killed process, is ignored.
-
-    Args:
-        path: The file; created with the first delta.
-
-    Attributes:
-        damage: What reading found to be damaged, as a sentence; empty if nothing was.
+    ``damage`` is a sentence on what reading found to be damaged.
     """
 
     def __init__(self, path: Path) -> None:
@@ -81,11 +75,7 @@ class ManifestLog:
 
 
 def decode_delta(line: bytes) -> tuple[int, Delta]:
-    """Return the step and the delta of a line.
-
-    Raises:
-        JournalError: The line is invalid.
-    """
+    """Return the step and the delta of a line."""
     try:
         data = json.loads(line)
         return int(data["step"]), Delta.from_json(data)

@@ -20,25 +20,15 @@ _KINDS: tuple[NodeKind, ...] = ("file", "folder", "link", "fifo", "socket", "dev
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A file, folder, link or special file at a path.
+    """A file, folder, link or special file at a path."""
 
-    Attributes:
-        kind: File type; links are not followed.
-        size: Size in bytes of a file; 0 for other kinds.
-        mode: Permission bits, including setuid, setgid and sticky.
-        hash: SHA-256 of a file's content in hex, if it was read.
-        stored: Whether the store has the content (files) or the node is complete (others).
-        reason: The reason, for the user, if ``stored`` is False.
-        target: A link's target; bytes that are not UTF-8 are surrogate-escaped.
-    """
-
-    kind: NodeKind
-    size: int = 0
-    mode: int = 0
-    hash: str | None = None
-    stored: bool = True
-    reason: str = ""
-    target: str = ""
+    kind: NodeKind  # links are not followed
+    size: int = 0  # of a file; 0 for other kinds
+    mode: int = 0  # with setuid, setgid and sticky
+    hash: str | None = None  # SHA-256 of a file's content, if it was read
+    stored: bool = True  # a file's content, or all of another node
+    reason: str = ""  # for the user, if not ``stored``
+    target: str = ""  # of a link; not UTF-8: surrogate-escaped
 
     @property
     def content_hash(self) -> str | None:
@@ -81,17 +71,10 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """Changes to the workspace by one step or by the user.
+    """Changes to the workspace by one step or by the user."""
 
-    Attributes:
-        changed: New nodes of added and changed paths.
-        removed: Removed paths, including those inside removed folders.
-        added: The paths in ``changed`` that did not exist before.
-        by_user: Whether the user, not a step, made the changes.
-    """
-
-    changed: dict[str, Node] = field(default_factory=dict)
-    removed: tuple[str, ...] = ()
+    changed: dict[str, Node] = field(default_factory=dict)  # added ones, too
+    removed: tuple[str, ...] = ()  # with those inside removed folders
     added: frozenset[str] = frozenset()
     by_user: bool = False
 
@@ -127,11 +110,7 @@ class Delta:
 class Manifest:
     """All paths in the workspace with their nodes.
 
-    Args:
-        nodes: Initial nodes; none by default.
-
-    Attributes:
-        step: The last step whose own changes a log has; 0 without any.
+    ``step`` is the last step whose own changes a log has; 0 without any.
     """
 
     def __init__(self, nodes: Mapping[str, Node] | None = None) -> None:

@@ -17,33 +17,20 @@ _KIND_LABELS = {"folder": "a folder", "link": "a link"}
 
 
 class PastEntry(NamedTuple):
-    """A path in the workspace as it was after a step.
-
-    Attributes:
-        path: The path; bytes that are not UTF-8 are surrogate-escaped.
-        node: The path's node.
-        step: The step, or the step before which the user, made this version.
-        later: Whether the path did not exist yet, and ``step`` creates it.
-    """
+    """A path in the workspace as it was after a step."""
 
     path: str
     node: Node
-    step: int
-    later: bool = False
+    step: int  # made it; the user's precedes the step
+    later: bool = False  # did not exist; ``step`` creates it
 
 
 @dataclass(frozen=True, slots=True)
 class FileVersion:
-    """One version of a path.
+    """One version of a path."""
 
-    Attributes:
-        step: The step that made it; the user's version precedes that step's own.
-        node: The path's node; None if it was removed.
-        by_user: Whether the user made it.
-    """
-
-    step: int
-    node: Node | None
+    step: int  # the user's precedes the step's own
+    node: Node | None  # None if it was removed
     by_user: bool
 
 
@@ -108,12 +95,8 @@ class _PathHistory:
 class FileVersions:
     """File versions of one run. Thread-safe.
 
-    Each line of the manifest file is read once, on the first query after it was written. The
-    cost of a query depends on the number of changes to its path, not on the step.
-
-    Args:
-        manifests: The run's file of deltas; it may grow meanwhile.
-        blobs: Store of the file contents.
+    Each line of the manifest file, which may grow, is read once, on the first query after it was
+    written. The cost of a query depends on the number of changes to its path, not on the step.
     """
 
     def __init__(self, manifests: Path, blobs: StoredContents) -> None:
@@ -189,11 +172,7 @@ class FileVersions:
             return list(history.versions()) if history else []
 
     def open(self, path: RelPath, step: int) -> BinaryIO:
-        """Open the file ``path`` as it was after ``step``; the caller closes it.
-
-        Raises:
-            WorkspaceError: the path did not exist, was not a file, or its content was not kept.
-        """
+        """Open the file ``path`` as it was after ``step``; the caller closes it."""
         node = self.node(path, step)
         if node is None:
             raise WorkspaceError(f"“{path.display}” was not there after step {step}.")

@@ -60,12 +60,7 @@ class ContentHashes:
 
 
 class NodeReader:
-    """Reads nodes.
-
-    Args:
-        blobs: Store for file contents.
-        max_stored: Maximum size in bytes of a stored content.
-    """
+    """Reads nodes."""
 
     def __init__(self, blobs: ContentStore, *, max_stored: int = MAX_STORED_BYTES) -> None:
         self.blobs = blobs
@@ -76,15 +71,8 @@ class NodeReader:
     ) -> tuple[Node, Fingerprint | None]:
         """Read the node ``name`` in ``folder`` without following links or blocking.
 
-        Args:
-            folder: Descriptor of the folder.
-            name: The name in it.
-            info: Its ``lstat`` result.
-            until: Time in nanoseconds; what changed after it is recorded as not stored.
-
-        Returns:
-            The node, and its mark (see ``fingerprint``) for later comparison; None instead of the
-            mark if the node must be read again.
+        Returns its mark (see ``fingerprint``) for later comparison; None if it must be read again.
+        What changed after ``until`` (in nanoseconds) is recorded as not stored.
         """
         kind = _KINDS.get(stat.S_IFMT(info.st_mode), "device")
         mode = stat.S_IMODE(info.st_mode)

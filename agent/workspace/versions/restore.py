@@ -43,16 +43,10 @@ def not_kept(nodes: Mapping[str, Node], blobs: BlobStore) -> list[NotRestored]:
 
 
 def restore(nodes: Mapping[str, Node], blobs: BlobStore, target: Workspace) -> list[NotRestored]:
-    """Write a manifest's nodes; files are copies, so a sandbox cannot change the store.
+    """Write a manifest's nodes; return what is missing: lost contents, devices, invalid paths.
 
-    A path that exists keeps its content and is reported, except a folder.
-
-    Returns:
-        What is missing: contents that were not kept, sockets, devices, invalid paths.
-
-    Raises:
-        StorageFull: The disk is full; a part was written.
-        WorkspaceError: The workspace cannot be opened.
+    Files are copies, so a sandbox cannot change the store. A path that exists keeps its content
+    and is reported, except a folder. After ``StorageFull`` a part is written.
     """
     missing = list[NotRestored]()
     order = {"folder": 0, "file": 1}  # links last: no file is written through one

@@ -43,14 +43,9 @@ class _InconsistentHints(Exception):
 class SnapshotTracker:
     """Tracks the workspace's manifest, step by step.
 
-    Args:
-        root: The workspace's host folder.
-        blobs: Store for file contents.
-        watch: Source of change hints; without it every ``take`` is a sweep.
-        manifest: Manifest of a run to continue; it is updated in place.
-        sweep_below: Number of names up to which every ``take`` is a sweep.
-        max_names: Maximum number of names in the manifest.
-        max_stored: Size in bytes of a file above which its content is neither stored nor compared.
+    Without a ``watch``, or with at most ``sweep_below`` names, every ``take`` is a sweep.
+    ``manifest`` is that of a run to continue, and updated in place. Files above ``max_stored``
+    bytes are neither stored nor compared.
     """
 
     def __init__(
@@ -80,14 +75,8 @@ class SnapshotTracker:
     def take(self, *, final: bool = False) -> Delta:
         """Return the changes since the last call and apply them to ``manifest``.
 
-        Between steps this relies on the watch where that is safe. Until the next sweep it can
-        miss writes through a memory map that is still mapped.
-
-        Args:
-            final: Force a sweep; for the end of a run.
-
-        Raises:
-            WorkspaceError: the workspace's folder cannot be read.
+        Between steps this relies on the watch where that is safe. Until the next sweep, which
+        ``final`` forces, it can miss writes through a memory map that is still mapped.
         """
         delta = self.list_changes(final=final)
         self._listed_at = math.inf  # there was no time to change anything
@@ -98,12 +87,6 @@ class SnapshotTracker:
 
         Files that certainly changed, since they are new or have another size, are unread except
         for the first ``FIRST_FILES``.
-
-        Args:
-            final: As for ``take``.
-
-        Raises:
-            WorkspaceError: the workspace's folder cannot be read.
         """
         with self._lock:
             known, self._consistent = self._consistent, False
@@ -129,9 +112,6 @@ class SnapshotTracker:
 
         A file that changed after it was listed is recorded without content. One that is gone is
         recorded as removed, or not at all if it was new.
-
-        Raises:
-            WorkspaceError: the workspace's folder cannot be read.
         """
         with self._lock:
             try:
@@ -159,14 +139,7 @@ class SnapshotTracker:
         """Apply changes made outside the sandbox, so that ``take`` does not report them.
 
         Changes the sandbox made meanwhile below a moved or removed path are left to ``take``.
-
-        Args:
-            written: Files and folders that were written and must be read.
-            moved: Old and new paths.
-            removed: Files and folders that were removed.
-
-        Raises:
-            WorkspaceError: the workspace's folder cannot be read.
+        ``moved`` has old and new paths.
         """
         with self._lock:
             before = self.manifest.nodes
@@ -313,12 +286,7 @@ class SnapshotTracker:
     ) -> None:
         """Read nodes into ``nodes``, and remove from it what is not there any more.
 
-        Args:
-            root: Descriptor of the workspace.
-            unread: The paths to read.
-            nodes: Nodes by path.
-            until: As for ``NodeReader.read``.
-            limit: Number of bytes; of files beyond it only the size and the mode are read.
+        Of files beyond ``limit`` bytes in all, only the size and the mode are read.
         """
         for parent, entries in _group_by_folder(dict.fromkeys(unread, False)).items():
             with ExitStack() as opened:

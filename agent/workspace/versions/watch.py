@@ -61,13 +61,9 @@ class WorkspaceWatcher(ClosingContext):
     These changes raise no event, so only a sweep finds them: writes through a memory map
     before it is unmapped, and writes to a file through another hard link.
 
-    Args:
-        folder: The sandbox's folder.
-        on_dirty: Called with the folders whose listing changed, from a thread of the watch,
-            soon after the first change and at most once in ``interval``; must not raise.
-        interval: Seconds over which changes are batched for ``on_dirty``.
-        max_folders: Above this many folders the watch gives up, since all processes of this
-            user share one limit on watches.
+    ``on_dirty`` gets the folders whose listing changed, from a thread of the watch, soon after the
+    first change and at most once in ``interval``. Above ``max_folders`` the watch gives up, since
+    all processes of this user share one limit on watches.
     """
 
     def __init__(
@@ -98,11 +94,7 @@ class WorkspaceWatcher(ClosingContext):
         return self._hints.degraded_reason
 
     def take_changes(self, *, timeout: float = 1.0) -> DirtySet | SweepNeeded:
-        """Return all changes since the last call (or ``discard_hints``, or the start).
-
-        Args:
-            timeout: Timeout in seconds for the watch to catch up.
-        """
+        """Return all changes since the last call (or ``discard_hints``, or the start)."""
         if self.degraded_reason:
             return SweepNeeded(self.degraded_reason)
         if not self._wait_until_current(timeout):
