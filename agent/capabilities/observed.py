@@ -28,8 +28,7 @@ def call_usage(
 ) -> CapabilityUsage:
     """Return what a call used, observed where possible and otherwise parsed.
 
-    The reader gets the run's calls in order. Only requests that were not refused are a use of
-    external resources; the rest stays what the command says.
+    Refused requests are no use of external resources.
     """
     found = reader.read(name, arguments)
     answered = [request for request in requests if not request.refused]

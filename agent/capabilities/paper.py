@@ -1,8 +1,6 @@
-"""The paper's patterns for capability usage, for comparison with ours.
+"""The paper's patterns for capability usage, for comparison with ours; labelled as the paper's.
 
-The paper counts the turns whose tool call contains one of these strings. This is the part of its
-table that secondary sources quote; it finds words in comments, file names and text, too. It
-is labelled as the paper's wherever it is shown.
+They count turns whose tool call contains a string, also in comments, file names and text.
 """
 
 import json

@@ -1,7 +1,4 @@
-"""Reads a tool call: what it executes, with a shell grammar and Python's syntax tree.
-
-tree-sitter is imported with the first command, not with this module.
-"""
+"""Reads a tool call: what it executes, with a shell grammar and Python's syntax tree."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -13,10 +10,7 @@ WORKSPACE = "/workspace"
 
 
 class CallReader:
-    """Reads the calls of one run, in order: a script may be written before it is executed.
-
-    ``read_file`` returns the text at an absolute path in the sandbox, None if it is not known.
-    """
+    """Reads the calls of one run, in order: a script may be written before it is executed."""
 
     def __init__(self, read_file: Callable[[str], str | None] = lambda _: None) -> None:
         self._read_file = read_file

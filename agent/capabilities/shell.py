@@ -38,10 +38,7 @@ def read_shell(scan: Scan, text: str) -> None:
 
 
 def _parse(source: bytes) -> Node | None:
-    """Return the syntax tree; None if it takes too long, as a hostile text can.
-
-    The time is the thread's own: a busy machine makes no command unclear.
-    """
+    """Return the syntax tree; None if it takes too much CPU time, as a hostile text can."""
     end = time.thread_time() + _PARSE_SECONDS
     try:
         tree = Parser(_language()).parse(

@@ -17,12 +17,7 @@ _POLL_SECONDS = 0.2
 
 
 class Approver:
-    """Asks at the terminal, or reads from a pipe, what becomes of each call that waits.
-
-    Args:
-        run: The run; it is stopped at the end of the input.
-        input_: The file descriptor to read from; by default the standard input.
-    """
+    """Asks at the terminal, or reads from a pipe, what becomes of each call that waits."""
 
     def __init__(self, run: Run, input_: int | None = None) -> None:
         self._run = run

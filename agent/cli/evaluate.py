@@ -30,9 +30,8 @@ from agent.workspace.versions.blobs import BlobStore
 def evaluate(options: argparse.Namespace, settings: Settings) -> int:
     """Carry out an evaluation; print its progress to stderr and its results to stdout.
 
-    Returns:
-        0 if every run has ended, 1 if a member could not be started, a run failed by an
-        infrastructure error or is still waiting, 130 if stopped.
+    Returns 0 if every run has ended, 1 if a member could not be started, a run failed by an
+    infrastructure error or is still waiting, 130 if stopped.
     """
     begin_collection()
     resume = options.resume is not None
@@ -76,10 +75,7 @@ def evaluate(options: argparse.Namespace, settings: Settings) -> int:
 
 @contextmanager
 def _moving_home(settings: Settings) -> Iterator[None]:
-    """At the end of the block, move the runs to the data folder, unless the page holds it.
-
-    Until then they stay in a subfolder, so that the page can lock the data folder.
-    """
+    """At the end of the block, move the runs to the data folder, unless the page holds it."""
     try:
         yield
     finally:

@@ -46,17 +46,7 @@ def execute_run(
     data: DataFolder,
     provider: DockerSandboxProvider,
 ) -> int:
-    """Execute one run and show its events; print its answer to stdout.
-
-    Args:
-        options: The command's options.
-        settings: The settings, with the command's image and without warm sandboxes.
-        data: The data folder, locked by this process.
-        provider: The provider of this data folder's sandboxes, which may be creating one already.
-
-    Returns:
-        The exit code.
-    """
+    """Execute one run and show its events; print its answer to stdout. Return the exit code."""
     selected = _select_model(options, settings)
 
     stop = Stop()
@@ -83,17 +73,7 @@ def execute_run(
 def follow_run(
     run: Run, options: argparse.Namespace, settings: Settings, interrupts: SignalHandler
 ) -> Status:
-    """Carry out a round, show its events, print its answer, and save its results if wanted.
-
-    Args:
-        run: The run.
-        options: The command's ``json``, ``output`` and ``overwrite``.
-        settings: The settings.
-        interrupts: The signals that stop the run.
-
-    Returns:
-        How the round ended.
-    """
+    """Carry out a round, show its events, print its answer, and save its results if wanted."""
     try:
         with interrupts.allow_interrupt():
             _print_events(run, as_json=options.json)
@@ -121,11 +101,7 @@ def _select_model(options: argparse.Namespace, settings: Settings) -> SelectedMo
 
 
 def model_argument(options: argparse.Namespace, settings: Settings) -> ModelArgument:
-    """Return what names the model: ``--model``, ``--base-url`` and the request parameters.
-
-    Raises:
-        UsageError: There are parameters for a model that takes none.
-    """
+    """Return what names the model: ``--model``, ``--base-url`` and the request parameters."""
     parameters = config_fields(options)
     without_endpoint = options.model in (BUILTIN_ID, DEMONSTRATION)
     given = [f"--{each.option}" for each in PARAMETERS if each.field in parameters]

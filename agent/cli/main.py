@@ -90,16 +90,10 @@ def _add_run(run: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: Sequence[str] | None = None, serve: Serve | None = None) -> int:
-    """Execute a command.
+    """Execute a command; ``serve`` serves the page until a signal, and is None without a page.
 
-    Args:
-        arguments: The command-line arguments; by default the process's own.
-        serve: Serves the page until the process receives a signal to end; also the default
-            command. None without a page.
-
-    Returns:
-        The exit code: 0 submitted or answered, 1 failed, 2 no command given, 3 a limit was
-        reached, 4 the page's address is in use or unusable, 130 stopped.
+    Returns the exit code: 0 submitted or answered, 1 failed, 2 no command given, 3 a limit was
+    reached, 4 the page's address is in use or unusable, 130 stopped.
     """
     parser = create_parser(with_page=serve is not None)
     options = _parse(parser, _words(arguments))

@@ -29,11 +29,7 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
 
 
 def run_command(options: argparse.Namespace, settings: Settings) -> int:
-    """Test the model and print its passport; return 0 if it answers, else 1.
-
-    Raises:
-        UsageError: No endpoint is named.
-    """
+    """Test the model and print its passport; return 0 if it answers, else 1."""
     from agent.models.passport.probe import check_endpoint  # imports the client
 
     config = endpoint_config(settings, options.base_url, options.model, **config_fields(options))

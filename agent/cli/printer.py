@@ -41,11 +41,7 @@ _SHOWN_CHANGES = 8
 
 
 class EventPrinter:
-    """Prints events as they arrive, with colours if the stream is a terminal.
-
-    Control characters in the output of the model and its commands are replaced, so their
-    escape sequences never reach the terminal.
-    """
+    """Prints events without their control characters; in colour if the stream is a terminal."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr

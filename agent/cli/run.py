@@ -1,7 +1,4 @@
-"""The command ``run``: begins to create the sandbox, then imports what carries out the run.
-
-A container starts in about the time that the imports take, so both happen at once.
-"""
+"""The command ``run``: creates the sandbox while it imports what carries out the run."""
 
 import argparse
 from contextlib import closing

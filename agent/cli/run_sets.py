@@ -30,16 +30,9 @@ STOPPED = 130
 def parse_members(
     texts: Sequence[str], settings: Settings, *, in_modes: bool = False
 ) -> tuple[tuple[Member, ...], dict[str, ModelArgument]]:
-    """Return the members, and the endpoints with keys of their own by label.
+    """Return the members, and by label the endpoints with keys of their own.
 
-    Args:
-        texts: The members as they are written on the command line.
-        settings: The settings, for what a text does not say.
-        in_modes: Whether a text that names no mode stands for both modes.
-
-    Raises:
-        UsageError: A text is not a member's, or two have the same label.
-        WorkspaceError: A file with a key cannot be read.
+    With ``in_modes``, a text that names no mode stands for both modes.
     """
     further_keys = ("key-file",)
     parsed = [
@@ -63,12 +56,7 @@ def parse_members(
 def parse_judge(text: str, votes: int = 1) -> tuple[Judge | None, ModelArgument]:
     """Return the judge that an option names, and its endpoint if it has a key of its own.
 
-    Args:
-        text: Such as ``model=NAME,base-url=URL,votes=N,prompt-file=FILE,key-file=FILE``.
-
-    Raises:
-        UsageError: A key is unknown or its value is invalid.
-        WorkspaceError: A file cannot be read.
+    The option is such as ``model=NAME,base-url=URL,votes=N,prompt-file=FILE,key-file=FILE``.
     """
     if not text:
         return None, None
@@ -142,11 +130,7 @@ def print_line(line: str) -> None:
 
 
 class ResultFolder:
-    """The folder that a command writes into; it remembers what it was started for.
-
-    Args:
-        output: The folder; None to write nothing.
-    """
+    """The folder that a command writes into, if any; it remembers what it was started for."""
 
     def __init__(self, output: Path | None, kind: Kind) -> None:
         self.path = output
@@ -171,11 +155,7 @@ class ResultFolder:
     def lock_new(
         self, settings: Settings, lock: Callable[[Path], DataFolder] = lock_first_free
     ) -> DataFolder:
-        """Lock a free data folder, for a new comparison or evaluation.
-
-        Raises:
-            StudioError: None can be used, or the folder holds another one.
-        """
+        """Lock a free data folder, for a new comparison or evaluation."""
         if self._state():
             raise WorkspaceError(
                 f"{self.path} holds {_article(self._kind)}. Continue it with --resume, or choose "
@@ -184,11 +164,7 @@ class ResultFolder:
         return lock(settings.data)
 
     def lock_existing(self, settings: Settings, record: str) -> DataFolder:
-        """Lock the data folder that holds the one to continue.
-
-        Raises:
-            StudioError: It cannot be used, or there is none.
-        """
+        """Lock the data folder that holds the one to continue."""
         if not record:
             raise WorkspaceError(f"{self.path} holds no {self._kind} to continue.")
         state = self._state()

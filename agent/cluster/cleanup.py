@@ -1,7 +1,6 @@
 """Removes what a node's process leaves behind: DATA DOCKER_HOST RUNTIME_DIR.
 
-The process starts it and holds its standard input. When that closes, however the process ended,
-containers, networks and copies of runs are removed.
+The process starts it and holds its standard input, which closes however the process ends.
 """
 
 import os
@@ -25,11 +24,7 @@ def main(arguments: list[str]) -> None:
 
 
 def remove_leftovers(data: Path, host: str, runtime_dir: str) -> None:
-    """Remove the containers, networks and runs of a data folder whose process has ended.
-
-    Nothing happens if another process comes to use the folder. ``host`` and ``runtime_dir`` are as
-    in ``DOCKER_HOST`` and ``XDG_RUNTIME_DIR``.
-    """
+    """Remove the containers, networks and runs of an unused data folder whose process has ended."""
     from agent.data_folder import DataFolder
     from agent.errors import DataFolderLocked
     from agent.sandbox.docker import lifecycle

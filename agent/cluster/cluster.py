@@ -56,15 +56,9 @@ class _Nodes:
 class Cluster:
     """A context manager that connects to a cluster and starts its actors.
 
-    On exit it ends the runs in progress and waits until the nodes have cleaned up.
-
-    Args:
-        address: The cluster's address, or ``local`` for one on this machine.
-        source: Creates the provider of sandboxes on a node.
-        report: Called with sentences for people about nodes, from any thread.
-        process: What each node runs, with ``threads_per_sandbox`` calls at once per sandbox.
-        retry_seconds: After how long a node that could not be used is tried again; by default
-            never.
+    On exit it ends the runs in progress and waits until the nodes have cleaned up. ``report`` gets
+    sentences for people, from any thread. Without ``retry_seconds``, a node that could not be used
+    is not tried again. The ``address`` may be ``local``.
     """
 
     def __init__(
@@ -87,11 +81,7 @@ class Cluster:
         self._watcher = threading.Thread(target=self._watch, name="cluster", daemon=True)
 
     def __enter__(self) -> Self:
-        """Connect, and wait until a node is ready.
-
-        Raises:
-            StudioError: There is no cluster at this address, or no node can carry out runs.
-        """
+        """Connect, and wait until a node is ready."""
         with ExitStack() as on_failure:
             self.connect()
             on_failure.callback(ray.shutdown)
@@ -180,12 +170,7 @@ class Cluster:
             return any(each.busy < each.sandboxes for each in self._nodes.active)
 
     def carry_out(self, node: Node, run: str, order: RunOrder) -> Iterator[Part]:
-        """Carry out a run on a node and yield its parts.
-
-        Raises:
-            NodeLost: The node or its process ended before the run did.
-            StudioError: The run cannot begin there.
-        """
+        """Carry out a run on a node and yield its parts; raises ``NodeLost``."""
         for batch in node.stream("carry_out", run, order):
             yield from batch
 

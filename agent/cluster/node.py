@@ -53,11 +53,7 @@ class Node:
     image: str = ""
 
     def call(self, method: str, *args: Any, give_up: GiveUp = _never) -> Any:
-        """Call a method of the node's process with picklable arguments; return its result.
-
-        Raises:
-            NodeLost: The node or its process ended, or ``give_up`` returned true.
-        """
+        """Call a method of the node's process; raises ``NodeLost``, also if ``give_up`` is true."""
         pending = self._method(method).remote(*args)
         with self._errors():
             self._wait(pending, give_up)

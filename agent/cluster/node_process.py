@@ -30,8 +30,7 @@ class Prepared:
 class NodeProcess:
     """One per node; ``agent.cluster.cluster`` makes it an actor, whose methods run in threads.
 
-    The node's settings are those of its environment. ``sandboxes`` is how many it has at once; 0
-    for the node's settings, else what its processors and memory allow.
+    With ``sandboxes`` 0 it has as many as the node's settings or its processors and memory allow.
     """
 
     LOSS = ""

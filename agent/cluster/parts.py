@@ -51,14 +51,7 @@ class Part(NamedTuple):
 
 
 class Sender:
-    """Yields the parts of one run.
-
-    Attributes:
-        left_out: Files of the workspace that are too large, or that only the sandbox could read.
-
-    Args:
-        inputs: The hashes of the run's documents by path, which the receiver has.
-    """
+    """Yields the parts of one run; ``left_out`` are files that it cannot send."""
 
     def __init__(self, folder: RunFolder, inputs: dict[str, str]) -> None:
         self._folder = folder

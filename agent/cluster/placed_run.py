@@ -39,11 +39,7 @@ class Nodes(Protocol):
 
 
 class PlacedRun:
-    """A run on a node; see ``agent.experiments.runner.StartedRun``.
-
-    A node that is lost takes the run's progress with it: the run starts again on another one,
-    under the same id.
-    """
+    """A run on a node; if that is lost, it starts again on another one under the same id."""
 
     def __init__(self, nodes: Nodes, folder: RunFolder, order: RunOrder, blobs: BlobStore) -> None:
         self._nodes = nodes

@@ -165,7 +165,11 @@ class Receiver:
         self._incoming.mkdir(mode=0o700)
 
     def receive(self, part: Part) -> None:
-        """Write a part; raise ``RunError`` for a path that is not the run's."""
+        """Write a part; return the path's node, None if it was removed or is incomplete.
+
+        Raises ``WorkspaceError`` if the path is not accepted or does not fit; the rest of the file
+        is then ignored.
+        """
         if part.kind == "journal":
             with self._folder.journal.open("ab") as file:
                 file.write(part.data)

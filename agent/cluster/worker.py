@@ -31,15 +31,7 @@ class Worker(NodeProcess):
     LOSS = "Its unfinished runs start again elsewhere."
 
     def carry_out(self, run: str, order: RunOrder) -> Iterator[list[Part]]:
-        """Carry out a run and yield its parts in batches; the last one is ``ended``.
-
-        Args:
-            run: The run's id.
-            order: The run.
-
-        Raises:
-            StudioError: The run cannot begin.
-        """
+        """Carry out a run and yield its parts in batches; the last one is ``ended``."""
         try:
             with self._created(run, order) as (recorded, sender, blobs):
                 yield from batches(self._events(recorded, order, self._stop_of(run), sender))
@@ -78,12 +70,7 @@ class Worker(NodeProcess):
 
 
 class _OwnStore:
-    """A provider whose runs keep file versions in a store of their own.
-
-    Args:
-        provider: The provider of their sandboxes.
-        blobs: The store.
-    """
+    """A provider whose runs keep file versions in a store of their own."""
 
     def __init__(self, provider: SandboxProvider, blobs: BlobStore) -> None:
         self.blobs = blobs

@@ -1,6 +1,6 @@
-"""Drop network access and privileges of a process before it reads a hostile file.
+"""Drop a process's network access and privileges before it reads a hostile file.
 
-Python's own modules may not be readable afterwards, so import all needed modules before.
+Import all needed modules before: Python's own may not be readable afterwards.
 """
 
 import ctypes

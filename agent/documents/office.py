@@ -68,10 +68,9 @@ def _notes(archive: zipfile.ZipFile, main: TextCollector) -> Iterator[str]:
 
 
 def _stated_pages(properties: bytes, words: int) -> int | None:
-    """Return the page count from a document's properties; None if they are stale.
+    """Return the page count from the properties; None if they are a template's.
 
-    A program that writes a document without laying it out keeps its template's properties, whose
-    word count differs from that of the text.
+    Those count other words than the text has.
     """
     pages, counted = (
         re.search(rb"<%s>(\d{1,9})</%s>" % (name, name), properties)

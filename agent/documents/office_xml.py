@@ -21,15 +21,7 @@ _REFERENCES = {"footnoteReference": "footnote", "endnoteReference": "endnote"}
 
 
 class TextCollector:
-    """Target of an XML parser that collects paragraphs, in any namespace.
-
-    Args:
-        containers: Elements whose character data is text.
-
-    Attributes:
-        notes: Text of each foot- or endnote of this part, by kind and id.
-        references: Numbers of the foot- and endnotes that the text refers to, by kind and id.
-    """
+    """Target of an XML parser that collects paragraphs, in any namespace."""
 
     def __init__(self, containers: Set[str]) -> None:
         self._containers = containers

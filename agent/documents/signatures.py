@@ -25,10 +25,9 @@ _SEARCHED_BYTES = 1024**2
 
 
 def is_pdf(name: str, start: bytes) -> bool:
-    """Return whether a file is a PDF.
+    """Return whether a file is a PDF, whose header may follow other bytes (ISO 32000-1, H.3.4.1).
 
-    Other bytes may precede the header: readers look for it in the first 1024 (ISO 32000-1,
-    annex H.3.4.1). Under another name, only whitespace and a byte order mark may.
+    Under another name, only whitespace and a byte order mark may precede it.
     """
     if name.lower().endswith(".pdf"):
         return b"%PDF-" in start[:_MAX_HEADER_OFFSET]
@@ -44,7 +43,7 @@ def is_encrypted_office(file: BinaryIO) -> bool:
     """Return whether an OLE file holds an encrypted office document.
 
     Its directory names the encrypted part (MS-OFFCRYPTO, 1.3.2; MS-CFB, 2.2), or the record
-    after the beginning of a workbook in the old format says so (MS-XLS, 2.4.117).
+    after the beginning of an old workbook says so (MS-XLS, 2.4.117).
     """
     file.seek(0)
     head = file.read(_SEARCHED_BYTES)

@@ -1,8 +1,7 @@
 """Extract a document's text and estimate its size in a prompt.
 
-Parsing a PDF takes a large C++ library, an office document is a zip archive of XML, and both may
-be hostile. They are therefore parsed in a separate process without network access or our
-environment variables, as the user ``nobody`` if we are root, with limits on time and memory.
+PDFs and office documents may be hostile: a separate process parses them, without network access
+or our environment variables, as ``nobody`` if we are root, with limits on time and memory.
 """
 
 import importlib
@@ -71,11 +70,7 @@ class Document:
 
 
 def extract_text(file: BinaryIO | Path, name: str = "") -> Document:
-    """Extract the text of a text file, PDF or office document, on the host or open.
-
-    An open file is read from its start and left open. Raises ``WorkspaceError`` with the reason if
-    the file contains no text or cannot be read.
-    """
+    """Extract the text of a text file, PDF or office document; an open file stays open."""
     if isinstance(file, Path):
         try:
             opened = file.open("rb")
@@ -104,12 +99,7 @@ def extract_text(file: BinaryIO | Path, name: str = "") -> Document:
 
 
 def _decode(raw: bytes, name: str) -> tuple[str, str]:
-    """Decode bytes by byte order mark (UTF-8, -16, -32), as UTF-8 or legacy text.
-
-    Returns the text, and its encoding if that is only assumed. Raises ``WorkspaceError`` for bytes
-    that are not text: they contain NUL, or are not UTF-8 and contain other control characters, or
-    do not match their byte order mark.
-    """
+    """Return the text, and its encoding if that is only assumed; refuse what is no text."""
     for mark, encoding in _BYTE_ORDER_MARKS:
         if raw.startswith(mark):
             try:
@@ -176,11 +166,6 @@ def read_pdf(raw: bytes) -> tuple[str, int]:
     """Return the text of a PDF's pages, separated by form feeds, and the page count.
 
     Call it only in the separate process: the library may crash on a hostile file.
-
-    Raises:
-        LockedError: the file needs a password.
-        pypdfium2.PdfiumError: the file is not a PDF.
-        OverflowError: the text has more than ``MAX_TEXT`` characters.
     """
     import pypdfium2
 

@@ -20,13 +20,7 @@ _TEMPLATES = {
 
 
 class ChoiceQuestion:
-    """The sample's question with its choices.
-
-    Args:
-        sample: The sample's state, whose choices are marked.
-        multiple_correct: Whether several answers may be right.
-        cot: Whether the question asks for reasoning before the answer.
-    """
+    """The sample's question with its choices; ``cot`` asks for reasoning before the answer."""
 
     def __init__(self, sample: TaskState, *, multiple_correct: bool, cot: bool) -> None:
         self._sample = sample
@@ -66,11 +60,7 @@ class ChoiceQuestion:
 
 
 def normalize_answer(sample: TaskState) -> None:
-    """Write a completion of letters alone in the form that Inspect reads: ``ANSWER: B``.
-
-    The prompts ask for ``output/answer.txt`` with the answer and nothing else, which for a model
-    is as often ``B`` as what the question asks for.
-    """
+    """Write a completion of letters alone in the form that Inspect reads: ``ANSWER: B``."""
     completion = sample.output.completion
     letters = chosen_letters(completion)
     if sample.choices and letters and "answer" not in completion.casefold():

@@ -26,16 +26,6 @@ def run_program(
 ) -> CommandResult:
     """Run a program, which the sandbox's ``PATH`` finds, and return its result.
 
-    Args:
-        sandbox: The sandbox.
-        program: The program and its arguments.
-        timeout: Seconds after which it is ended.
-        cwd: Its working directory; ``/workspace`` if empty.
-        env: Variables in addition to the sandbox's.
-        data: Its standard input.
-        user: The user that runs it.
-        stop: Ends it early.
-
     Raises:
         CommandError: The folder or the user cannot be used.
         SandboxError: The sandbox is gone.

@@ -38,11 +38,7 @@ class StudioSandboxConfig(BaseModel):
     disk: str | None = None
 
     def apply(self, settings: Settings) -> Settings:
-        """Return the settings with these limits.
-
-        Raises:
-            SettingError: A value is not valid; the text names its field.
-        """
+        """Return the settings with these limits; raises ``SettingError`` with the field's name."""
         try:
             parse_policy(self.network)
             changes = {
@@ -57,11 +53,7 @@ class StudioSandboxConfig(BaseModel):
 
 
 def load_config(config: BaseModel | str | None) -> StudioSandboxConfig:
-    """Return the configuration that Inspect passes: none, a model, or the path of a YAML file.
-
-    Raises:
-        SettingError: It is another model, or the file is missing or not such a configuration.
-    """
+    """Return the configuration that Inspect passes: none, a model, or the path of a YAML file."""
     if config is None:
         return StudioSandboxConfig()
     if isinstance(config, StudioSandboxConfig):
@@ -92,8 +84,5 @@ def _read(path: Path) -> StudioSandboxConfig:
 
 
 def registered_name(name: str) -> str:
-    """Return the name to register, so that it is the same in a checkout and in a wheel.
-
-    In a wheel, Inspect itself prepends the package's name.
-    """
+    """Return the name to register: in a wheel, Inspect itself prepends the package's name."""
     return name if __name__.startswith(f"{_PACKAGE}.") else f"{_PACKAGE}/{name}"

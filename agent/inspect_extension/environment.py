@@ -64,12 +64,7 @@ async def in_thread(call: Callable[[], T], stop: Stop | None = None) -> T:
 class StudioSandboxEnvironment(SandboxEnvironment):
     """A sample's sandbox: a container of the studio, with its limits and network policy.
 
-    Paths are resolved against ``/workspace``.
-
-    Args:
-        sandbox: The started sandbox, which ``sample_cleanup`` closes.
-        config: Its configuration.
-        settings: The settings of its studio.
+    Paths are resolved against ``/workspace``; ``sample_cleanup`` closes the sandbox.
     """
 
     def __init__(self, sandbox: Sandbox, config: StudioSandboxConfig, settings: Settings) -> None:
@@ -96,9 +91,8 @@ class StudioSandboxEnvironment(SandboxEnvironment):
     ) -> ExecResult[str]:
         """Run a command; see ``SandboxEnvironment.exec``.
 
-        A command that ran into its time limit is not repeated: it was ended in the sandbox, so
-        nothing is gained by a retry, and what it has done would be done twice. An unknown user
-        or folder is a failed result. Of an output stream above the limit, the error carries the
+        A command that ran into its time limit is not repeated: what it did would be done twice. An
+        unknown user or folder is a failed result. The error of an output above the limit has its
         beginning.
         """
         del timeout_retry
@@ -169,11 +163,7 @@ class StudioSandboxEnvironment(SandboxEnvironment):
             raise SandboxUnavailableError(str(error)) from error
 
     async def connection(self, *, user: str | None = None) -> SandboxConnection:
-        """Return the command that opens a shell in the container.
-
-        Raises:
-            ConnectionError: The sandbox was closed.
-        """
+        """Return the command that opens a shell in the container."""
         if self._closed:
             raise ConnectionError("The sandbox was closed when its sample ended.")
         engine = f"DOCKER_HOST={shlex.quote(self._settings.docker_host)} "
@@ -211,11 +201,7 @@ class StudioSandboxEnvironment(SandboxEnvironment):
         config: SandboxEnvironmentConfigType | None,
         metadata: dict[str, str],
     ) -> dict[str, SandboxEnvironment]:
-        """Start the sample's sandbox.
-
-        Raises:
-            StudioError: It cannot be started, or the configured user cannot be created.
-        """
+        """Start the sample's sandbox."""
         del task_name, metadata
         options = load_config(config)
         settings = _settings(options)

@@ -12,14 +12,10 @@ _DENIED = "Permission denied"
 
 
 class UserFiles:
-    """Reads and writes whole files.
+    """Reads and writes whole files as a user; root if empty.
 
-    The supervisor's file access is root's, whom no file mode stops. For another user, whether a
-    file may be read or written is decided by the sandbox's kernel, in a process of that user.
-
-    Args:
-        sandbox: The sandbox.
-        user: The user; root if empty.
+    The supervisor runs as root, so file modes do not restrict it: for another user, a process of
+    that user reads and writes.
     """
 
     def __init__(self, sandbox: Sandbox, user: str) -> None:
@@ -27,21 +23,13 @@ class UserFiles:
         self._user = user
 
     def read(self, path: str, limit: int) -> bytes:
-        """Return a file's content.
-
-        Raises:
-            OSError: It is missing, a folder, not permitted, or larger than ``limit`` (EFBIG).
-        """
+        """Return a file's content; raises ``OSError``, for more than ``limit`` bytes EFBIG."""
         if self._user and self._sandbox.kind(path) == "file":
             self._require("-r", path)
         return self._sandbox.read(path, limit=limit)
 
     def write(self, path: str, data: bytes) -> None:
-        """Write a file and its missing folders.
-
-        Raises:
-            OSError: It is a folder, not permitted, or the disk is full.
-        """
+        """Write a file and its missing folders; raises ``OSError``."""
         if not self._user:
             self._sandbox.write(path, data)
             return

@@ -21,14 +21,9 @@ _open: dict[Settings, tuple[Studio, int]] = {}
 
 
 def evaluation_settings(settings: Settings, output_limit: int) -> Settings:
-    """Return the settings of evaluations' sandboxes.
+    """Return the settings of evaluations' sandboxes, whose data folder is not the page's.
 
-    They have a data folder of their own, so that a cleanup never touches the page's runs, no
-    sandboxes in advance, and keep enough of a command's output to tell that it exceeds a limit.
-
-    Args:
-        settings: The operator's settings.
-        output_limit: Maximum bytes of one stream that Inspect accepts.
+    ``output_limit`` is the maximum bytes of one stream that Inspect accepts.
     """
     keep = max(settings.max_output_bytes, output_limit + 1)
     return replace(settings, data=settings.data / _FOLDER, warm_sandboxes=0, max_output_bytes=keep)
@@ -51,12 +46,7 @@ def find_studio(settings: Settings) -> Studio:
 
 
 def close_studio(settings: Settings, *, keep: bool = False) -> None:
-    """Close the studio when its last task ends, and with it all of its sandboxes.
-
-    Args:
-        settings: The settings with which it was opened.
-        keep: Leave its sandboxes running.
-    """
+    """Close the studio when its last task ends, and its sandboxes unless they are kept."""
     with _lock:
         if settings not in _open:
             return
@@ -69,17 +59,7 @@ def close_studio(settings: Settings, *, keep: bool = False) -> None:
 
 
 def remove_leftovers(settings: Settings, sandbox_id: str | None = None) -> int:
-    """Remove what ended or killed evaluations left; return the number of sandboxes removed.
-
-    Sandboxes of evaluations that are running are left alone.
-
-    Args:
-        settings: The settings of evaluations.
-        sandbox_id: Remove only this sandbox; by default all.
-
-    Raises:
-        StudioError: The engine cannot be reached or refused.
-    """
+    """Remove what ended evaluations left, or one sandbox; return the number of sandboxes."""
     removed = 0
     client = connect(settings.docker_host or None, settings.runtime_dir or None)
     try:

@@ -57,22 +57,12 @@ class Prompt:
     about: str = ""
 
     def user_message(self, task: str, inputs: Sequence[str] = ()) -> str:
-        """Return the first user message of a run with a sandbox.
-
-        Args:
-            task: The task's text.
-            inputs: Paths of the input files, relative to the input folder.
-        """
+        """Return the first user message with a sandbox; ``inputs`` are below the input folder."""
         values = {"task": task, "inputs": _file_list(inputs), "paths": _quoted_paths(inputs)}
         return _render(self.user_template, values)
 
     def plain_message(self, task: str, documents: Sequence[tuple[str, str]] = ()) -> str:
-        """Return the only message of a run in plain mode.
-
-        Args:
-            task: The task's text.
-            documents: Name and text of each document.
-        """
+        """Return the only message of a run in plain mode, with each document's name and text."""
         texts = [
             f"BEGIN DOCUMENT {number}: {one_line(name)}\n{text}\nEND DOCUMENT {number}"
             for number, (name, text) in enumerate(documents, start=1)
@@ -102,9 +92,8 @@ def _bundled(name: str) -> Prompt:
 def load(name_or_path: str) -> Prompt:
     """Return a bundled prompt by name, or read a prompt from a file.
 
-    A YAML file has the format of the bundled prompts; any other file is a system prompt. Parts
-    missing in the file are taken from the ``general`` prompt. The function reads any path, so
-    call it only for the operator, never with a remote user's input.
+    A YAML file has the format of the bundled prompts, whose ``general`` prompt has what it lacks;
+    any other file is a system prompt. Never pass a remote user's input: it reads any path.
     """
     if name_or_path in list_names():
         return get_bundled(name_or_path)

@@ -66,8 +66,7 @@ class ReplayChecker:
     def expand(self, event: Event) -> Iterator[Event]:
         """Yield an event of the replay, and before the end of a step its verdict.
 
-        The verdict of a round's last step follows that step, since the round's end looks at all
-        files once more.
+        The verdict of a round's last step follows it, since the end looks at all files once more.
         """
         match event:
             case RunStarted():

@@ -51,10 +51,9 @@ def compare_contents(
 
 
 def is_recompiled(recorded: str, replayed: bytes, at: float, limit: int) -> bool:
-    """Whether a compiled Python file is one of this SHA-256, but for the time of its source.
+    """Whether a compiled Python file has this SHA-256, but for its source's time (PEP 552).
 
-    The header holds that time in seconds (PEP 552), which is found by trying, back from ``at`` and
-    until ``limit`` bytes were hashed.
+    That time is found by trying, back from ``at`` and until ``limit`` bytes were hashed.
     """
     if len(replayed) < 16 or replayed[4:8] != bytes(4):
         return False

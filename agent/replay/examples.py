@@ -65,11 +65,7 @@ _DEFAULT_LIMITS = ExampleLimits()
 
 @dataclass(frozen=True, slots=True)
 class SavedExample:
-    """A recorded run that plays as an example; what follows its folder is in ``example.json``.
-
-    Only its owner sees it. ``seconds`` is how long the recorded run took; ``inputs`` are the names
-    of its input files, as URLs.
-    """
+    """A recorded run that plays as an example for its owner; ``inputs`` are file names as URLs."""
 
     id: str
     folder: Path
@@ -91,10 +87,7 @@ class SavedExample:
 
 
 class ExampleModel:
-    """Plays the turns of a saved example's first round; the conversation determines the next one.
-
-    ``pace`` is in characters of text per second; 0 streams without delay.
-    """
+    """Plays the turns of a saved example's first round, ``pace`` characters a second."""
 
     name = NAME
     metered = False
@@ -136,11 +129,7 @@ def save(
     owner: str,
     limits: ExampleLimits = _DEFAULT_LIMITS,
 ) -> SavedExample:
-    """Save a run of the data folder as an example; saving it again replaces it.
-
-    ``UsageError`` if its files were not kept, another user has saved it, or the user has too many
-    or too large examples.
-    """
+    """Save a run of the data folder as an example; saving it again replaces it."""
     assert recording.folder is not None
     folder = data / FOLDER / recording.folder.id
     if any(each.id == folder.name and each.owner != owner for each in _read_all(data)):

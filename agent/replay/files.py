@@ -70,11 +70,7 @@ class ManifestReader:
 
 
 class FileChecker:
-    """Compares the workspace after each step.
-
-    Only paths that the step changed in either run are compared, so that a difference counts for
-    the step that made it.
-    """
+    """Compares after each step the paths that it changed in either run."""
 
     def __init__(
         self, recorded: Path, replayed: Path, contents: tuple[StoredContents, StoredContents]

@@ -1,7 +1,6 @@
 """Comparison of the workspace after a replayed step with the changes that a journal lists.
 
-For a record without manifests, such as a journal alone: it has the size and the SHA-256 of each
-changed file, but no modes. Contents are those of the results that ``Run.save`` wrote beside it.
+For a journal alone, without manifests: sizes and hashes, no modes; contents from ``Run.save``.
 """
 
 import hashlib
@@ -36,10 +35,7 @@ _MAX_SEARCHES = 20  # without success: each takes half a second
 
 
 class ListedFileChecker:
-    """Compares the workspace after each step with the changes that a journal lists.
-
-    ``results`` has the contents of the last version of ``output/``; it may be missing.
-    """
+    """Compares the workspace after each step with the changes that a journal lists."""
 
     def __init__(self, results: Path, replayed: Path, contents: StoredContents) -> None:
         self._results = Workspace(results)

@@ -38,8 +38,7 @@ _ENDS: dict[Status | None, str] = {
 class ReplayModel:
     """Answers with the recorded turns of one round after the other; it uses no tokens.
 
-    The user's messages, decisions on calls and edits of results are repeated with the turns. Calls
-    that the recorded run did not carry out to their end are left out of its answers.
+    It repeats the user's messages, decisions and edits, and leaves out calls that did not end.
     """
 
     metered = False

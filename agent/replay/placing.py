@@ -30,10 +30,7 @@ class Placed:
 
 
 def place(workspace: Workspace, deltas: Iterable[Delta], contents: StoredContents) -> Placed:
-    """Apply deltas to a workspace: remove, write and link what they say.
-
-    Every write is confined to the workspace, whatever the record or a process in the sandbox does.
-    """
+    """Apply deltas to a workspace, confined to it whatever the record or the sandbox does."""
     placed = Placed()
     for delta in deltas:
         for path in sorted(delta.removed, reverse=True):

@@ -69,11 +69,7 @@ class RecordedRound:
 
 
 class Recording:
-    """A recorded run: a journal, with outputs and manifests beside it.
-
-    ``folder`` is set if it is in a data folder. ``UsageError`` if there is nothing to replay, or
-    the run is in progress.
-    """
+    """A recorded run: a journal, with outputs and manifests beside it."""
 
     def __init__(self, file: Path, folder: RunFolder | None = None) -> None:
         self.journal = file
@@ -155,10 +151,7 @@ def read_step(file: Path, begin: int, end: int | None = None) -> Step:
 
 @contextmanager
 def output_lines(record: Call, stream: StreamName, folder: Path) -> Iterator[Iterable[str] | None]:
-    """Yield the lines that a call wrote; None if they were not kept.
-
-    A stranger may have written the folder of long outputs.
-    """
+    """Yield the lines that a call wrote, perhaps a stranger's; None if they were not kept."""
     name = record.files.get(stream)
     if name is None:
         yield "".join(record.outputs.get(stream, ())).split("\n")

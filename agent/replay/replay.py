@@ -52,10 +52,7 @@ class Replay:
         ticket: Ticket | None = None,
         limits: Limits | None = None,
     ) -> Generator[Event, None, None]:
-        """Carry out all rounds in a new run, whose workspace ``prepare`` filled; yield its events.
-
-        Limits are those of a round's and a command's time; steps are limited as recorded.
-        """
+        """Carry out all rounds in a new run; ``limits`` are those of time."""
         checker = ReplayChecker(self.recording, run, contents, self.preparation)
         model = ReplayModel(self.recording, steering=run.steering)
         tokens = self.recording.started.limits.get("conversation_tokens")  # shown, never reached
@@ -93,10 +90,7 @@ def prepare(
     folder: RunFolder,
     network: NetworkPolicy | None = None,
 ) -> Replay:
-    """Put the files that a recorded run began with into the workspace of a new run.
-
-    What its ``input/`` holds already, is kept.
-    """
+    """Put the files that a recorded run began with into a new run; keep its ``input/``."""
     workspace = Workspace(folder.workspace)
     deltas = ManifestReader(recording.manifests).user_changes(1)
     placed = place(workspace, deltas, recording.contents)

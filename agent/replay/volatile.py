@@ -1,8 +1,7 @@
-"""Rules for what may differ between two executions of the same command.
+"""Rules for what may differ between two executions of the same command; docs/replay.md lists them.
 
-A rule replaces a volatile part of a text with a placeholder. Two texts that are equal afterwards
-differ only in volatile parts. A date counts only if it is the date of the execution itself: another
-date is content, which must not differ. docs/replay.md lists the rules.
+A rule replaces a volatile part of a text with a placeholder. A date is one only if it is that of
+the execution itself.
 """
 
 import re
@@ -37,10 +36,7 @@ def _near(moment: datetime, at: float) -> bool:
 
 
 def _is_today(match: re.Match[str], at: float) -> bool:
-    """Whether the groups ``year``, ``month`` and ``day`` are the day of the execution.
-
-    Without a year, as ``ls -l`` prints it, it is the year of the execution.
-    """
+    """Whether the groups ``year`` (if any), ``month`` and ``day`` are the day of the execution."""
     parts = match.groupdict()
     month = parts["month"]
     today = datetime.fromtimestamp(at, UTC)
@@ -190,8 +186,7 @@ class Normalised:
 def normalise(line: str, at: float) -> Normalised:
     """Return a line, written at a time, with placeholders for its volatile parts.
 
-    White space of such a line is collapsed, since columns move with the width of a value. Lines of
-    more than 10,000 characters are returned as they are.
+    Its white space is collapsed, since columns move. A line of over 10,000 characters stays.
     """
     if len(line) > _MAX_LINE:
         return Normalised(line)

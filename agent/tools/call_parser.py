@@ -95,10 +95,7 @@ def parse(
 
 
 def _with_command(tool: str, arguments: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Return the arguments with the editor's command, where only one fits, and a remark.
-
-    A command fits if it uses all that is given, and misses nothing.
-    """
+    """Return the arguments with the only command of the editor that fits, and a remark."""
     if tool != EDITOR or arguments.get("command"):
         return arguments, []
     readings = [

@@ -88,11 +88,7 @@ def str_replace(data: bytes, path: str, old_str: str, new_str: str) -> EditResul
 
 
 def insert(data: bytes, path: str, insert_line: int, new_str: str) -> EditResult:
-    """Insert ``new_str`` as lines after line ``insert_line`` (0: at the top).
-
-    Line ends separate ``new_str`` from its neighbours; a file without a line end after its
-    last line stays without one.
-    """
+    """Insert ``new_str`` as lines after line ``insert_line`` (0: at the top)."""
     text = TextFile.decode(data)
     if not 0 <= insert_line <= text.line_count:
         raise ToolError(f"Invalid insert_line {insert_line}. Must be in [0, {text.line_count}].")

@@ -50,10 +50,7 @@ class TextFile:
 
     @classmethod
     def _decode_legacy(cls, data: bytes, invalid_at: int) -> Self | None:
-        """Decode with a guessed encoding, or return None if any byte is not text in it.
-
-        ``invalid_at`` is the position of the first byte that is not UTF-8.
-        """
+        """Decode with a guessed encoding, or return None if any byte is not text in it."""
         codec = guess_encoding(data, invalid_at).encoding
         if codec == "utf-8" or b"\0" in data:
             return None

@@ -102,10 +102,7 @@ class Toolbox:
         return call_parser.parse(call, self._limits, self._custom)
 
     def read_answer(self) -> str:
-        """Return the content of ``output/answer.txt``; empty if there is no such file.
-
-        If it cannot be read (it is larger than 1 MB), return the reason in brackets.
-        """
+        """Return the content of ``output/answer.txt``, or in brackets why it cannot be read."""
         try:
             if self._sandbox.kind(ANSWER_FILE) != "file":
                 return ""
@@ -119,8 +116,7 @@ class Toolbox:
     ) -> Iterator[OutputChunk | ToolOutcome]:
         """Execute an action; yield output as it arrives, then the outcome.
 
-        ``max_seconds`` bounds a command, whatever its own limit. Raises ``SandboxError`` if the
-        sandbox is gone.
+        ``max_seconds`` bounds a command, whatever its own limit.
         """
         match action.operation:
             case Bash() as bash:

@@ -48,12 +48,7 @@ class Accounts:
         return hashlib.sha256(self._hashes.get(name, "").encode()).hexdigest()[:12]
 
     def sign_in(self, name: str, password: str, address: str) -> User:
-        """Return the user with this name and password. Uses much memory: run one at a time.
-
-        Raises:
-            TooManyAttempts: if the name or the client's IP address has too many attempts.
-            WrongPassword: if the name or the password is wrong.
-        """
+        """Return the user with this name and password. Uses much memory: run one at a time."""
         name = name[:_MAX_CHARACTERS]
         address_key = _rate_limit_key(address)
         # A client over its own limit must not use up the attempts of an account.

@@ -62,10 +62,7 @@ class Cookies:
         return _set_cookie_value(request, self._identity_cookie, "", 0)
 
     def link_tokens(self, request: HTTPConnection) -> list[str]:
-        """Return tokens of the last 20 shared links that were opened, newest last.
-
-        The cookie is not signed: a client may send any value.
-        """
+        """Return tokens of the last 20 shared links, as the client says, newest last."""
         tokens = request.cookies.get(self._links_cookie, "").split("~")
         return [each for each in tokens if each][-_MAX_LINKS:]
 

@@ -1,7 +1,7 @@
 """Identities of one studio: accounts, browsers and tokens.
 
-With accounts, every user signs in. Without accounts, a studio that is reachable only from this
-machine has a single owner; one that is reachable from others treats each browser as a user.
+Without accounts, a studio that only this machine reaches has a single owner; another one treats
+each browser as a user.
 """
 
 import ipaddress
@@ -24,10 +24,7 @@ from sandbox_ui.auth.user import OPERATOR, User, account_name, user_for_visitor,
 
 @dataclass(frozen=True)
 class Identities:
-    """Identities of one studio: accounts, bearer tokens of programs and cookies of browsers.
-
-    With ``single_owner``, every client is the studio's owner.
-    """
+    """Identities of one studio; with ``single_owner``, every client is its owner."""
 
     single_owner: bool
     accounts: Accounts

@@ -1,9 +1,7 @@
-"""Password hashes of the form ``scrypt.<log2 n>.<r>.<p>.<salt>.<hash>``.
+"""Password hashes of the form ``scrypt.<log2 n>.<r>.<p>.<salt>.<hash>``, harmless in a shell.
 
-They contain no characters that are special to a shell.
-
-The cost parameters follow OWASP's cheat sheet for scrypt (n = 2^17, r = 8, p = 1): 128 MB and
-about half a second of one core per attempt.
+The cost follows OWASP's cheat sheet for scrypt (n = 2^17, r = 8, p = 1): 128 MB and about half a
+second of one core per attempt.
 """
 
 import hashlib

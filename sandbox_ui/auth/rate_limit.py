@@ -21,10 +21,7 @@ class AttemptLimiter:
         self._lock = threading.Lock()
 
     def register_attempt(self, key: str) -> float:
-        """Count an attempt of ``key``; return the seconds to wait, 0 if allowed.
-
-        An attempt that must wait is not counted. The least recently used keys are forgotten.
-        """
+        """Count an attempt of ``key`` unless it must wait; return the seconds to wait, or 0."""
         with self._lock:
             now = self._now()
             next_free = max(self._next_free.pop(key, 0.0), now - self._burst_seconds)

@@ -1,8 +1,6 @@
-"""Shared links: anyone with the link can view one run, comparison or evaluation.
+"""Shared links: anyone with the link can view one run, or a comparison or evaluation with its runs.
 
-A link's token is ``<id>.<random>``; the folder stores only its digest, so deleting it deletes its
-links. The link to a comparison or an evaluation shows its runs, too. A link is valid until it is
-revoked.
+A token is ``<id>.<random>``; the folder stores its digest, so deleting it deletes its links.
 """
 
 import secrets

@@ -24,11 +24,7 @@ class Signer:
 
     @classmethod
     def from_data_folder(cls, data: Path) -> "Signer":
-        """Create a signer whose signatures stay valid across restarts.
-
-        The secret is in the folder's file ``secret``, readable by the owner only and created if
-        missing. Removing it signs all users out.
-        """
+        """Create a signer whose secret is in the folder; removing that file signs all users out."""
         return cls(_load_or_create_secret(data / "secret"))
 
     @property

@@ -76,10 +76,7 @@ class Tokens:
 
     @contextmanager
     def _write_lock(self) -> Iterator[None]:
-        """Hold the write lock, since ``python -m sandbox_ui token`` may run meanwhile.
-
-        Readers need no lock: the file is replaced atomically.
-        """
+        """Hold the write lock, since ``python -m sandbox_ui token`` may run meanwhile."""
         with self._lock, (self._file.with_suffix(".lock")).open("a") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield

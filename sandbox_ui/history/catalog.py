@@ -34,17 +34,7 @@ class Relations:
 
 
 class Catalog:
-    """Runs of one data folder; this process holds the folder's lock.
-
-    Args:
-        data: The data folder.
-        runs: The live runs.
-        provider: Provider of the sandboxes.
-
-    Attributes:
-        history: The list of all started runs, for reading.
-        draft_list: The runs that have not started, for reading.
-    """
+    """Runs of one data folder, whose lock this process holds; the lists of them are for reading."""
 
     def __init__(self, data: Path, runs: RunManager, provider: RunSandboxProvider) -> None:
         self._data = data
@@ -79,11 +69,7 @@ class Catalog:
         move_cli_runs(self._data, self._blobs, self._remove_leftovers)
 
     def _remove_leftovers(self, folder: DataFolder) -> None:
-        """Remove the containers of a killed process; after a failure, wait before the next attempt.
-
-        Raises:
-            StudioError: They could not be removed, now or at the last attempt.
-        """
+        """Remove a killed process's containers; after a failure, wait before the next attempt."""
         failed = self._failed.get(folder.path)
         if failed is not None and time.monotonic() < failed[0] + _RETRY_SECONDS:
             raise failed[1]
@@ -97,16 +83,7 @@ class Catalog:
 
     @contextmanager
     def new_draft(self, owner: str, group: str = "", parent: Parent | None = None) -> Iterator[str]:
-        """Create a draft and yield its id; if the block fails, nothing is left of it.
-
-        Args:
-            owner: Its owner.
-            group: The comparison or the evaluation that it belongs to.
-            parent: The run that it is made from.
-
-        Raises:
-            StudioError: It cannot be created.
-        """
+        """Create a draft and yield its id; if the block fails, nothing is left of it."""
         run = self._runs.create_draft(owner, group, parent)
         try:
             yield run
@@ -121,10 +98,7 @@ class Catalog:
                 self.delete([run])
 
     def release(self, run: str) -> None:
-        """Detach a run from its comparison or evaluation; delete it if it has not started.
-
-        Do nothing if that fails.
-        """
+        """Detach a run from its comparison or evaluation; delete it if it has not started."""
         with suppress(StudioError, OSError):
             if self._runs.has_started(run):
                 self._runs.folder(run).leave_comparison()
@@ -151,11 +125,7 @@ class Catalog:
         folded: Collection[str] = (),
         only: Collection[str] | None = None,
     ) -> HistoryPage:
-        """List the started runs, the command line's included; see ``History.page``.
-
-        Raises:
-            StudioError: if ``before`` is not a position in the list.
-        """
+        """List the started runs, the command line's included; see ``History.page``."""
         self.adopt()
         page = self.history.page(
             words, before, limit, owner, pinned=pinned, folded=folded, only=only
@@ -163,12 +133,7 @@ class Catalog:
         return replace(page, versions=min(page.versions, self._blobs.size))
 
     def drafts(self, words: str = "", owner: str | None = None) -> Sequence[Draft]:
-        """List runs that have not started, newest first.
-
-        Args:
-            words: Return only drafts whose first file names contain all of these words.
-            owner: Return only this user's drafts; None for all users'.
-        """
+        """List a user's or all drafts with these words in file names, newest first."""
         terms = words.casefold().split()
         return [
             draft
@@ -177,12 +142,7 @@ class Catalog:
         ]
 
     def children(self, run_id: str, owner: str | None = None) -> Sequence[HistoryEntry]:
-        """Return the runs made from a run, newest first: the first 100.
-
-        Args:
-            run_id: The run, which may be deleted.
-            owner: Only this user's runs; None for all users'.
-        """
+        """Return a user's or all users' runs made from a run, newest first: the first 100."""
         return self.history.children(run_id, owner)
 
     def family(self, run_id: str, may_view: Callable[[str], bool]) -> Family:
@@ -190,31 +150,18 @@ class Catalog:
         return find_family(self.history, self._data, run_id, may_view)
 
     def relations(self, entries: Sequence[HistoryEntry], owner: str | None) -> Relations:
-        """Return what is known of the parents and the forks of listed runs.
-
-        Args:
-            entries: The runs.
-            owner: Only this user's parents and forks; None for all users'.
-        """
+        """Return what is known of a user's or all users' parents and forks of listed runs."""
         parents = {entry.parent.run for entry in entries if entry.parent}
         found = self.history.entries(parents) if parents else []
         titles = {each.run: each.title for each in found if owner in (None, each.owner)}
         return Relations(titles, self.history.forked({entry.run for entry in entries}, owner))
 
     def title(self, run_id: str) -> str:
-        """Return a run's title.
-
-        Raises:
-            RunError: if the run does not exist.
-        """
+        """Return a run's title."""
         return self.history.title(self._runs.peek_folder(run_id))
 
     def rename(self, run_id: str, title: str) -> str:
-        """Rename a run; empty restores the task's first line. Return the new title.
-
-        Raises:
-            RunError: if the run does not exist.
-        """
+        """Rename a run; empty restores the task's first line. Return the new title."""
         folder = self._runs.folder(run_id)
         folder.set_title(title)
         return self.history.title(folder)
@@ -225,34 +172,20 @@ class Catalog:
         self.history.indexer.changed(run_id)
 
     def pin(self, run_id: str, pinned: bool) -> bool:
-        """Protect a run from automatic deletion, or end that; return the new state.
-
-        Raises:
-            RunError: if the run does not exist.
-        """
+        """Protect a run from automatic deletion, or end that; return the new state."""
         folder = self._runs.folder(run_id)
         folder.set_pinned(pinned)
         self.history.indexer.changed(run_id)
         return folder.pinned
 
     def reclaimable_bytes(self, run_ids: Sequence[str]) -> int:
-        """Return the bytes on disk that deleting these runs would free now.
-
-        Raises:
-            RunError: if a run does not exist.
-        """
+        """Return the bytes on disk that deleting these runs would free now."""
         return self._deleter.freed_bytes(self._require_existing(run_ids))
 
     def delete(self, run_ids: Sequence[str]) -> int:
-        """Delete runs with their journals, files and sandboxes.
+        """Delete runs with their journals, files and sandboxes; return the bytes freed on disk.
 
-        Returns:
-            The bytes freed on disk.
-
-        Raises:
-            RunActive: if a run has a round in progress; none is deleted.
-            RunPinned: if a run is pinned; none is deleted.
-            RunError: if a run does not exist, or its files cannot be removed.
+        Raises ``RunActive`` or ``RunPinned`` before any is deleted, if one of them is.
         """
         with self._runs.blocked_for_deletion(self._require_existing(run_ids)) as idle:
             for run in idle:
@@ -280,10 +213,7 @@ class Catalog:
         return self._total_bytes(self.history.totals(owner))
 
     def measured_bytes(self, owner: str) -> int:
-        """Return ``used_bytes`` plus the measured size of a user's drafts and active runs.
-
-        The inputs that comparisons and evaluations keep count, too.
-        """
+        """Return ``used_bytes`` plus drafts, active runs and the inputs of experiments."""
         drafts = sum(self.draft_list.sizes(owner))
         return self._total_bytes(self.totals(owner)) + drafts + self._input_bytes(owner)
 
@@ -301,14 +231,7 @@ class Catalog:
         return totals.size - totals.versions + min(totals.versions, self._blobs.size)
 
     def delete_expired(self, run_id: str) -> int:
-        """Delete an expired run, unless it is in use or pinned.
-
-        Returns:
-            The bytes freed on disk.
-
-        Raises:
-            RunError: if the run is not deleted.
-        """
+        """Delete an expired run, unless it is in use or pinned; return the bytes freed on disk."""
         with self._runs.blocked_for_deletion([run_id], refuse_followed=True) as idle:
             self._require_unpinned(run_id)
             return self._delete(idle)

@@ -14,12 +14,7 @@ _log = logging.getLogger(__name__)
 
 
 class ExpiryJob:
-    """Deletes expired runs in the background.
-
-    Args:
-        catalog: The catalog of all runs.
-        rule: The retention rule.
-    """
+    """Deletes expired runs in the background."""
 
     def __init__(self, catalog: Catalog, rule: Retention) -> None:
         self.rule = rule
@@ -38,15 +33,7 @@ class ExpiryJob:
             self._thread.join(_JOIN_TIMEOUT_SECONDS)
 
     def run_once(self, now: float | None = None) -> int:
-        """Delete the runs that have expired.
-
-        Args:
-            now: Seconds since the epoch; the default is the current time, protected against clock
-                changes.
-
-        Returns:
-            The number of deleted runs.
-        """
+        """Delete the runs that have expired, whatever the clock does; return their number."""
         if self.rule == Retention():
             return 0
         now = clock.now() if now is None else now

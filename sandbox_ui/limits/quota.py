@@ -16,12 +16,7 @@ _DISK_FULL = "The studio's disk has no space for the file. Free some space and t
 
 
 class Reservation:
-    """Bytes of a file that is being received; they are released with the block.
-
-    Args:
-        reserved: The bytes that are reserved for each user, guarded by ``lock``.
-        free: Bytes that all of the user's files may have; None for no limit.
-    """
+    """Bytes of a file that is being received; they are released with the block."""
 
     def __init__(
         self,

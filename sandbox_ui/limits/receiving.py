@@ -33,12 +33,7 @@ class UploadStalled(StudioError):
 
 
 class Receiving:
-    """A file that is being received into a folder, which is removed afterwards.
-
-    Args:
-        reservation: Counts its bytes.
-        limit: Maximum size of the body in bytes; ``too_large`` makes the error beyond it.
-    """
+    """A file that is being received into a folder, which is removed afterwards."""
 
     def __init__(
         self,
@@ -111,11 +106,7 @@ class Receiver:
     ) -> AsyncIterator[Receiving]:
         """Wait for a slot, and hold it during the block; nothing of the file is left then.
 
-        Reading the body of ``Receiving.request`` raises ``StorageFull`` where the file does not
-        fit, and ``UploadStalled``. ``limit`` is its maximum size in bytes.
-
-        Raises:
-            QuotaExceeded: The user's quota is used up.
+        Reading ``Receiving.request`` raises ``StorageFull`` or ``UploadStalled``.
         """
         async with self._limiter.slot(access.limiter_key):
             with await run_sync(self._quota.reserve, access.user.id) as reservation:

@@ -1,7 +1,6 @@
 """Allowlist of Gradio's routes: those that the page and ``gradio_client`` need.
 
-The other routes accept files, fetch external URLs on behalf of the client, expose session
-state, or report how often each function was called.
+The others accept files, fetch URLs for the client, or expose session state and call counts.
 """
 
 import re

@@ -1,8 +1,7 @@
 """The page's own head, inserted by the server.
 
-Gradio adds a custom head with a script after the first paint: too late for the colours, and for
-detecting that one of Gradio's own files failed to load. The page's scripts get a nonce, so that
-scripts inserted later do not run.
+Gradio adds its head after the first paint: too late for colours, and to detect a file that failed
+to load. The page's scripts get a nonce, so scripts inserted later do not run.
 """
 
 import re

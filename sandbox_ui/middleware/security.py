@@ -49,10 +49,8 @@ _HEADERS = {
 class SecurityHeaders:
     """Adds security headers, checks the host name, and refuses cross-origin requests.
 
-    Args:
-        app: The wrapped application.
-        allowed_hosts: Accepted host names, besides IP addresses and ``localhost``. Another site can
-            point its own name to this machine (DNS rebinding), but not an IP address.
+    Another site can point its own name to this machine (DNS rebinding), but not an IP address:
+    ``allowed_hosts`` are accepted besides those and ``localhost``.
     """
 
     def __init__(self, app: ASGIApp, allowed_hosts: Collection[str] = ()) -> None:
@@ -113,11 +111,10 @@ def _is_ip_address(name: str) -> bool:
 
 
 def _is_forbidden_cross_origin(scope: Scope) -> bool:
-    """Return whether another origin tries to change or embed a resource.
+    """Return whether another origin, such as another port, tries to change or embed a resource.
 
-    Another port is another origin. Links from other sites may navigate to the page. Other pages
-    cannot measure the size or the timing of a response. A run's framed page is a foreign origin
-    too, and has its own URLs.
+    Other sites may link to the page, but not measure a response's size or timing. A run's framed
+    page is a foreign origin with URLs of its own.
     """
     headers = Headers(scope=scope)
     if scope["method"] in _SAFE_METHODS:

@@ -95,8 +95,7 @@ class Admission:
     def enter(self, owner: str, idle_runs: Callable[[], Sequence[IdleRun]]) -> "AdmissionTicket":
         """Enter a run into the queue; it must ``leave`` when its round ends.
 
-        ``idle_runs`` returns the runs with idle sandboxes, longest idle first. Raises
-        ``QuotaExceeded`` if too many runs are waiting.
+        ``idle_runs`` returns the runs with idle sandboxes, longest idle first.
         """
         return AdmissionTicket(
             self.queue.enter(owner), lambda: self._stop_idle_sandboxes(owner, idle_runs)

@@ -31,11 +31,7 @@ class QueueEntry:
         self._queue = queue
 
     def wait(self, stop: Stop) -> Generator[Event, None, bool]:
-        """Wait until the run may start.
-
-        Yields progress events for the user, at most one a second. Returns False if a stop came
-        first; the caller then gives up the place.
-        """
+        """Wait until the run may start; yield progress, at most once a second; False if stopped."""
         last_status = ""
         with stop.on_set(self._queue.wake):
             while True:

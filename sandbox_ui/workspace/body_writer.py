@@ -12,8 +12,7 @@ _CHUNK_BYTES = 1024**2
 async def write_body(request: Request, write: Callable[..., None]) -> bool:
     """Pass a body's bytes to ``write``, in a thread, about a megabyte at a time.
 
-    Receiving pauses while writing is slower: at most three megabytes are buffered. Returns whether
-    the body is complete: false if the client disconnected, after all received bytes are written.
+    At most three megabytes are buffered. Returns false if the client disconnected.
     """
     writing: asyncio.Task[None] | None = None
     chunks: list[bytes] = []

@@ -37,13 +37,7 @@ class _Range:
 
 
 async def serve_file(request: Request, file: BinaryIO, name: str, *, inline: bool) -> Response:
-    """Return an open file as a download, or for display where that is safe.
-
-    Handles ``Range``, ``If-Range``, ``If-None-Match`` and ``HEAD`` according to HTTP.
-
-    Raises:
-        WorkspaceError: if ``inline`` is set and the file is not an image, audio, video or text.
-    """
+    """Return an open file as a download, or for display where that is safe, in ranges if asked."""
     media_type = await run_sync(_inline_type, file, name) if inline else _download_type(name)
     size = await run_sync(file.seek, 0, 2)
     etag = etag_of(file)

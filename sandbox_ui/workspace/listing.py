@@ -1,8 +1,4 @@
-"""Folder listings for the page: sorted, and only the requested rows.
-
-Only names are read for the whole folder. Other metadata is read for the requested rows, or for
-all rows if they are sorted by it.
-"""
+"""Folder listings for the page: sorted, with metadata of the requested rows only, if possible."""
 
 import os
 import re
@@ -62,9 +58,6 @@ def list_folder(workspace: Workspace, folder: RelPath, query: ListingQuery) -> d
         ``more``: the number of rows that follow; ``hidden``: the number of names left out as
         hidden; ``located``: the row with its ``index``, or None, for each path to locate; ``seek``:
         the index of the row found, or None; ``truncated``: whether the search ended early.
-
-    Raises:
-        WorkspaceError: if the path is not a folder, or cannot be read.
     """
     with workspace.open_root(folder) as root, paths.folder_fd(root, folder) as folder_fd:
         result = name_search.find_names(folder_fd, query.words, stats=query.sort != "name")

@@ -18,9 +18,8 @@ _SEARCH_FOLDERS = ("", "output/", "input/")
 def find_linked_files(workspace: Workspace, words: Sequence[str]) -> dict[str, str]:
     """Return the words that name an existing file, with percent-encoded paths.
 
-    Words are paths as users and programs write them: relative to the workspace, or starting with
-    ``/workspace``. A bare name may also be a file's in ``output/`` or ``input/``. Only the first
-    ``MAX_WORDS`` words are used.
+    Words are relative to the workspace, or start with ``/workspace``; a bare name may also be in
+    ``output/`` or ``input/``. Only the first ``MAX_WORDS`` words are used.
     """
     links = {}
     with workspace.open_root(ROOT) as root:

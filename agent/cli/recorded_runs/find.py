@@ -14,12 +14,7 @@ _JOURNAL = "journal.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class FoundRun:
-    """A recorded run.
-
-    Attributes:
-        journal: Its journal.
-        folder: Its folder in a data folder; None for an exported folder or a single journal.
-    """
+    """A recorded run; ``folder`` is None for an exported folder or a single journal."""
 
     journal: Path
     folder: RunFolder | None = None
@@ -32,15 +27,7 @@ class FoundRun:
 
 
 def find_run(text: str, data: Path) -> FoundRun:
-    """Return the run that ``text`` names; an existing path goes before an id.
-
-    Args:
-        text: The id of a run in the data folder, a folder with a journal, or a journal.
-        data: The data folder; runs of the command line that it does not list yet are found, too.
-
-    Raises:
-        RunError: There is no such run, or its journal cannot be read.
-    """
+    """Return the run with this path or id, also one that the data folder does not list yet."""
     path = Path(text)
     found = _in_folder(path) if path.exists() else _with_id(text, data)
     if found is None:

@@ -19,12 +19,7 @@ _FILES = "Its files are those that the export holds."
 
 
 def fork_run(options: argparse.Namespace, settings: Settings) -> int:
-    """Make a fork, carry out its first round, and print its answer; return the exit code.
-
-    Raises:
-        UsageError: The run cannot be forked there.
-        StudioError: The run is not found, or no model is available.
-    """
+    """Make a fork, carry out its first round, and print its answer; return the exit code."""
     run = _source(options.run, settings.data)
     if options.output:
         check_folder(options.output, overwrite=options.overwrite)

@@ -11,11 +11,7 @@ from agent.util.text import sanitize
 
 
 def import_traces(options: argparse.Namespace, settings: Settings) -> int:
-    """Import files; print the id of each run. A file that cannot be read is said and skipped.
-
-    Returns:
-        The exit code: 0 if all files were imported, else 1.
-    """
+    """Import files and print the runs' ids; report unreadable ones. Return the exit code."""
     failed = False
     with lock_first_free(settings.data) as data:
         for file in options.files:

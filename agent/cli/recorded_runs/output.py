@@ -15,15 +15,7 @@ def encoded(parts: Iterable[str]) -> Iterator[bytes]:
 
 
 def write_parts(parts: Iterable[bytes], file: Path | None) -> None:
-    """Write to a file, whole or not at all; to stdout without one.
-
-    Args:
-        parts: What to write.
-        file: The file; an existing one is replaced.
-
-    Raises:
-        WorkspaceError: The file cannot be written.
-    """
+    """Write to a file, whole or not at all; to stdout without one."""
     if file is None:
         _print(parts)
         return

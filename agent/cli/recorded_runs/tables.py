@@ -16,13 +16,7 @@ _NAMES = {"markdown": "md"}
 
 
 def export_table(options: argparse.Namespace, settings: Settings) -> bool:
-    """Write the comparison or evaluation that the options name; return whether there is one.
-
-    Raises:
-        UsageError: It is not exported in this format.
-        RunError: Its record cannot be read.
-        WorkspaceError: The file cannot be written.
-    """
+    """Write the comparison or evaluation that the options name; return whether there is one."""
     places = candidate_folders(settings.data)
     key = (settings.api_key,) if settings.api_key else ()
     for kind in KINDS:

@@ -61,11 +61,7 @@ class SandboxHost(NodeProcess):
     def acquire(
         self, key: str, network: NetworkPolicy, memory: int | None, call: str
     ) -> Iterator[Event]:
-        """Create or restart a sandbox and yield the events; none is ready after a stop.
-
-        ``memory`` is in bytes, None for the node's limit; ``stop`` ends the wait by its ``call``
-        id.
-        """
+        """Create or restart a sandbox and yield the events; none is ready after a stop."""
         if key in self._running:  # the driver did not get the answer to an earlier call
             self.release(key, keep=True)
         folder = self._folders.get(key)
@@ -97,15 +93,7 @@ class SandboxHost(NodeProcess):
     def command(
         self, key: str, call: str, method: str, args: tuple[Any, ...], options: dict[str, Any]
     ) -> Iterator[Output]:
-        """Run a command and yield its output in batches; the first, empty one says it has begun.
-
-        ``method`` is ``execute`` or ``spawn``, with its arguments but ``stop``, which ends the
-        command by its ``call`` id.
-
-        Raises:
-            ToolError: The sandbox refuses the command.
-            SandboxError: It is gone.
-        """
+        """Call ``execute`` or ``spawn`` and yield the output in batches, first an empty one."""
         hosted = self._get(key)
         try:
             stop = self._stop_of(call)

@@ -45,10 +45,7 @@ class _Changes:
 
 
 class WorkspaceMirror:
-    """Sends what changes in a sandbox's workspace, and writes what the user changes.
-
-    The sandbox reads files that the node's process may not.
-    """
+    """Sends what changes in a sandbox's workspace, and writes what the user changes."""
 
     def __init__(self, folder: Path, sandbox: Sandbox) -> None:
         root = folder / "workspace"
@@ -64,10 +61,7 @@ class WorkspaceMirror:
         self._tracker = create_tracker(root, self._watcher)
 
     def begin(self, wanted: Mapping[str, Node]) -> list[str]:
-        """Remove what the driver's manifest lacks; return the paths that the driver has to send.
-
-        Files that cannot be sent stay, although the driver does not have them.
-        """
+        """Remove what the driver's manifest lacks; return the paths that the driver has to send."""
         with self._changed:
             self._tracker.take(final=True)
             own = self._tracker.manifest.nodes
@@ -81,7 +75,7 @@ class WorkspaceMirror:
             return [path for path, node in wanted.items() if _differ(own.get(path), node)]
 
     def put(self, parts: Iterable[Part]) -> int:
-        """Write changes of the user; return how many sets of them were written.
+        """Write changes of the user; return the number of sets written.
 
         Raises ``WorkspaceError`` if a path cannot be written; the others were.
         """
@@ -98,10 +92,7 @@ class WorkspaceMirror:
             return self._seen
 
     def flush(self, *, in_progress: bool = False) -> int:
-        """Find what has changed and queue it; return the version up to which that is sent.
-
-        While a command is ``in_progress``, large files wait: it may still be writing them.
-        """
+        """Queue what has changed; return its version. While ``in_progress``, large files wait."""
         with self._changed:
             delta = self._tracker.take()
             changed = {**self._postponed, **delta.changed}

@@ -33,11 +33,7 @@ class PlacedSandbox:
         self._stop = stop
 
     def call(self, method: str, *args: Any) -> Any:
-        """Call a method of ``SandboxHost`` and return its result.
-
-        Raises:
-            SandboxError: The node was lost, or it does not answer although a stop was set.
-        """
+        """Call a method of ``SandboxHost``; raises ``SandboxError`` if the node is lost."""
         try:
             return self.node.call(method, self._key, *args, give_up=self._give_up(self._stop))
         except NodeLost as error:

@@ -48,11 +48,7 @@ _log = logging.getLogger(__name__)
 class ClusterSandboxProvider:
     """Provides the runs of one data folder with sandboxes on a cluster's nodes.
 
-    Args:
-        data: The data folder, locked by this process.
-        on_status: Called with each change of ``setup_status``, from any thread.
-        source: Creates the provider of sandboxes on a node.
-        address: The cluster's address, instead of the settings'.
+    ``on_status`` is called with each change of ``setup_status``, from any thread.
     """
 
     def __init__(

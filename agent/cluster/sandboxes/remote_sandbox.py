@@ -21,14 +21,7 @@ class RemoteSandbox:
     """A sandbox on a node, with a copy of its workspace here; see ``agent.sandbox.base.Sandbox``.
 
     The copy is complete at the end of each command. The user's changes to it have to be announced
-    by ``files_changed``.
-
-    Args:
-        sandbox_id: The sandbox's id.
-        workspace: The copy's folder.
-        placed: Where it is.
-        copy: The copy.
-        on_end: Called once when it is stopped or closed.
+    by ``files_changed``. ``on_end`` is called once when it is stopped or closed.
     """
 
     def __init__(

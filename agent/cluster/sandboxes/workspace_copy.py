@@ -46,10 +46,7 @@ class MirrorCalls(Protocol):
 class WorkspaceCopy:
     """Receives the changes of a sandbox's workspace, and sends those of the user.
 
-    Args:
-        workspace: The copy.
-        mirror: The node's side.
-        limit: Bytes that all received files may have together.
+    ``limit`` is in bytes, for all received files together.
     """
 
     def __init__(self, workspace: Workspace, mirror: MirrorCalls, limit: int) -> None:
@@ -68,11 +65,7 @@ class WorkspaceCopy:
         self._put_lock = threading.Lock()
 
     def begin(self) -> Iterator[int]:
-        """Make the node's workspace equal to this one; yield before each part that is sent.
-
-        Raises:
-            StudioError: A file cannot be written there.
-        """
+        """Make the node's workspace equal to this one; yield before each part that is sent."""
         self._tracker.take(final=True)
         nodes = self._tracker.manifest.nodes
         wanted: list[str] = self._mirror.call("begin", dict(nodes))
@@ -92,11 +85,7 @@ class WorkspaceCopy:
             _log.warning("A user's changes have not reached the sandbox: %s", error)
 
     def send_changes(self) -> None:
-        """Send the user's changes that have not reached the sandbox.
-
-        Raises:
-            SandboxError: The node was lost.
-        """
+        """Send the user's changes that have not reached the sandbox."""
         with self._put_lock:
             if self._first:  # what has changed since ``begin``
                 delta = self._tracker.take()
@@ -113,13 +102,8 @@ class WorkspaceCopy:
     def wait_for(self, version: int, give_up: Callable[[], bool] = lambda: False) -> None:
         """Wait until a version of the node's workspace has been received.
 
-        Args:
-            version: The version.
-            give_up: Asked once a second; ends the wait.
-
-        Raises:
-            SandboxError: The node was lost, or the files cannot be stored here, or ``give_up``
-                returned true.
+        Raises ``SandboxError`` if the node was lost, the files cannot be stored here, or
+        ``give_up``, asked once a second, returned true.
         """
         with self._changed:
             while self._version < version:
