@@ -201,6 +201,8 @@ export class RunThread {
       if (this.scrollTarget === element) await this.load(step); // it was far for a moment of the scrolling
       this.visibility.observe(step.element); // it is unloaded even if the user left before its batch was near
     }
+    // What is near may still grow, later than the scrolling has waited for.
+    if (this.scrollTarget === element && !this.follow.isFollowing()) this.scrollPin.pin(element);
     return element;
   }
 
