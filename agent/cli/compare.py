@@ -19,7 +19,7 @@ _DEFAULT_MEMBERS = ("plain", "sandbox")
 def compare_runs(options: argparse.Namespace, settings: Settings) -> int:
     """Carry out a comparison; print its progress to stderr and its table to stdout.
 
-    Returns 0 if all runs ended without a stop, 1 if a member could not be started, 130 if stopped.
+    The exit code is 1 if a member could not be started.
     """
     begin_collection()
     members, models = parse_members(options.members or _DEFAULT_MEMBERS, settings)

@@ -30,8 +30,8 @@ from agent.workspace.versions.blobs import BlobStore
 def evaluate(options: argparse.Namespace, settings: Settings) -> int:
     """Carry out an evaluation; print its progress to stderr and its results to stdout.
 
-    Returns 0 if every run has ended, 1 if a member could not be started, a run failed by an
-    infrastructure error or is still waiting, 130 if stopped.
+    The exit code is 1 if a member could not be started, or a run failed by an infrastructure error
+    or is still waiting.
     """
     begin_collection()
     resume = options.resume is not None

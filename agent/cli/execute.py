@@ -46,7 +46,10 @@ def execute_run(
     data: DataFolder,
     provider: DockerSandboxProvider,
 ) -> int:
-    """Execute one run and show its events; print its answer to stdout. Return the exit code."""
+    """Execute one run, show its events and print its answer; return the exit code.
+
+    The provider, of this data folder's sandboxes, may be creating one already.
+    """
     selected = _select_model(options, settings)
 
     stop = Stop()
@@ -101,7 +104,7 @@ def _select_model(options: argparse.Namespace, settings: Settings) -> SelectedMo
 
 
 def model_argument(options: argparse.Namespace, settings: Settings) -> ModelArgument:
-    """Return what names the model: ``--model``, ``--base-url`` and the request parameters."""
+    """Return what ``--model``, ``--base-url`` and the request parameters name."""
     parameters = config_fields(options)
     without_endpoint = options.model in (BUILTIN_ID, DEMONSTRATION)
     given = [f"--{each.option}" for each in PARAMETERS if each.field in parameters]

@@ -41,7 +41,7 @@ _SHOWN_CHANGES = 8
 
 
 class EventPrinter:
-    """Prints events without their control characters; in colour if the stream is a terminal."""
+    """Prints events as they arrive, without control characters, in colours on a terminal."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr

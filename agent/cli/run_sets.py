@@ -54,10 +54,7 @@ def parse_members(
 
 
 def parse_judge(text: str, votes: int = 1) -> tuple[Judge | None, ModelArgument]:
-    """Return the judge that an option names, and its endpoint if it has a key of its own.
-
-    The option is such as ``model=NAME,base-url=URL,votes=N,prompt-file=FILE,key-file=FILE``.
-    """
+    """Return the judge that an option names, and its endpoint if it has a key of its own."""
     if not text:
         return None, None
     known = ("model", "base-url", "votes", "prompt-file", "key-file")

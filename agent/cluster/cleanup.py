@@ -24,7 +24,10 @@ def main(arguments: list[str]) -> None:
 
 
 def remove_leftovers(data: Path, host: str, runtime_dir: str) -> None:
-    """Remove the containers, networks and runs of an unused data folder whose process has ended."""
+    """Remove the containers, networks and runs of a data folder whose process has ended.
+
+    Nothing happens if another process comes to use the folder.
+    """
     from agent.data_folder import DataFolder
     from agent.errors import DataFolderLocked
     from agent.sandbox.docker import lifecycle

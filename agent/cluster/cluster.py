@@ -56,9 +56,9 @@ class _Nodes:
 class Cluster:
     """A context manager that connects to a cluster and starts its actors.
 
-    On exit it ends the runs in progress and waits until the nodes have cleaned up. ``report`` gets
-    sentences for people, from any thread. Without ``retry_seconds``, a node that could not be used
-    is not tried again. The ``address`` may be ``local``.
+    On exit it ends the runs in progress and waits until the nodes have cleaned up. ``report`` is
+    called with sentences for people, from any thread; a node that could not be used is tried again
+    after ``retry_seconds``, by default never.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Cluster:
         self._watcher = threading.Thread(target=self._watch, name="cluster", daemon=True)
 
     def __enter__(self) -> Self:
-        """Connect, and wait until a node is ready."""
+        """Connect, and wait until a node is ready. Raises ``StudioError`` if none will be."""
         with ExitStack() as on_failure:
             self.connect()
             on_failure.callback(ray.shutdown)
@@ -152,7 +152,6 @@ class Cluster:
         """Wait for a free sandbox and count it as busy; return its node, None if stopped first.
 
         The ``wanted`` node is used if it is still there, even if none of its sandboxes is free.
-        Raises ``NoNodeLeft`` if the cluster has had no node for some time.
         """
         with stop.on_set(self._wake):
             return self._take(stop, wanted)
@@ -170,7 +169,7 @@ class Cluster:
             return any(each.busy < each.sandboxes for each in self._nodes.active)
 
     def carry_out(self, node: Node, run: str, order: RunOrder) -> Iterator[Part]:
-        """Carry out a run on a node and yield its parts; raises ``NodeLost``."""
+        """Carry out a run on a node and yield its parts. Raises ``NodeLost``, ``StudioError``."""
         for batch in node.stream("carry_out", run, order):
             yield from batch
 

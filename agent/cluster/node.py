@@ -31,16 +31,10 @@ class NodeSilent(NodeLost):
 
 @dataclass(eq=False)
 class Node:
-    """A node with its actor.
+    """A node with its actor, which can have ``threads`` runs or sandboxes at once at the most.
 
-    Attributes:
-        id: Ray's id of the node.
-        name: The node's host name, for people.
-        threads: How many runs or sandboxes the actor can have at once at the most.
-        preparing: The pending answer of ``NodeProcess.prepare``; None once it is there.
-        sandboxes: How many it has at once; 0 until it is prepared.
-        busy: How many are in use now.
-        image: The tag of its image; empty if it has none.
+    ``preparing`` is the pending answer of ``NodeProcess.prepare``; None once it is there.
+    ``sandboxes`` is how many it has at once, 0 until then; ``busy`` how many are in use now.
     """
 
     id: str
@@ -53,7 +47,7 @@ class Node:
     image: str = ""
 
     def call(self, method: str, *args: Any, give_up: GiveUp = _never) -> Any:
-        """Call a method of the node's process; raises ``NodeLost``, also if ``give_up`` is true."""
+        """Call a method of the node's process with picklable arguments. Raises ``NodeLost``."""
         pending = self._method(method).remote(*args)
         with self._errors():
             self._wait(pending, give_up)

@@ -30,7 +30,8 @@ class Prepared:
 class NodeProcess:
     """One per node; ``agent.cluster.cluster`` makes it an actor, whose methods run in threads.
 
-    With ``sandboxes`` 0 it has as many as the node's settings or its processors and memory allow.
+    The settings are those of the node's environment; with 0 ``sandboxes``, they or its processors
+    and memory say how many it has at once.
     """
 
     LOSS = ""

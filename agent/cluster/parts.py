@@ -26,18 +26,11 @@ Kind = Literal[
 
 
 class Part(NamedTuple):
-    """A piece of a run.
+    """A piece of a run; ``path`` is in the run's folder or the workspace.
 
-    Attributes:
-        kind: ``journal``, ``record`` (another file of the run's folder), ``blob`` (the content of
-            a file version), ``file``, ``folder``, ``link``, ``removed`` or ``left_out`` (in the
-            workspace), ``synced`` (all changes of the workspace up to ``number`` were sent), or
-            ``ended``.
-        path: The path in the run's folder or the workspace.
-        data: A content's next bytes; a link's target; why the run ended.
-        last: Whether the content is complete.
-        mode: Permission bits of a file.
-        number: See ``agent.cluster.sandboxes.mirror``.
+    ``record`` is another file of the run's folder, ``blob`` the content of a file version,
+    ``synced`` says that all changes of the workspace up to ``number`` were sent. ``data`` are a
+    content's next bytes, a link's target, or why the run ended; ``last`` completes a content.
     """
 
     kind: Kind
@@ -51,7 +44,10 @@ class Part(NamedTuple):
 
 
 class Sender:
-    """Yields the parts of one run; ``left_out`` are files that it cannot send."""
+    """Yields the parts of one run; ``inputs`` are the hashes of its documents by path.
+
+    ``left_out`` are files that are too large, or that only the sandbox could read.
+    """
 
     def __init__(self, folder: RunFolder, inputs: dict[str, str]) -> None:
         self._folder = folder

@@ -39,7 +39,7 @@ class Nodes(Protocol):
 
 
 class PlacedRun:
-    """A run on a node; if that is lost, it starts again on another one under the same id."""
+    """A run on a node; on another one it starts again, under the same id, if that is lost."""
 
     def __init__(self, nodes: Nodes, folder: RunFolder, order: RunOrder, blobs: BlobStore) -> None:
         self._nodes = nodes

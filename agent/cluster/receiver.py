@@ -41,9 +41,7 @@ class FileReceiver:
     def receive(self, part: Part) -> Node | None:
         """Write a part; return the path's node, None if it was removed or is incomplete.
 
-        Raises:
-            WorkspaceError: The workspace does not accept the path, or it does not fit. The
-                rest of this file is then ignored.
+        After a ``WorkspaceError``, the rest of this file is ignored.
         """
         path = RelPath(part.path)
         if part.kind == "file":

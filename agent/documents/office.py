@@ -29,12 +29,9 @@ class LockedError(Exception):
 
 
 def read_office(raw: bytes) -> TextAndPages:
-    """Return the text of an office document, and its page count if stated.
+    """Return an office document's text, and its page count if stated.
 
-    Raises:
-        LockedError: the document is encrypted.
-        ValueError: the file has none of the supported formats, or is damaged.
-        OverflowError: a part of the file is too large.
+    Raises ``LockedError``, ``OverflowError``, or ``ValueError`` for other and damaged formats.
     """
     if raw.startswith(OLE_SIGNATURE):
         return _read_workbook(raw)

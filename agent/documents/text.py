@@ -46,12 +46,7 @@ _CONTROLS = frozenset(range(32)) - frozenset(b"\t\n\r\f\x1b\x08")
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """The text of a document.
-
-    Attributes:
-        pages: Number of pages or slides; None if the document has none or does not state it.
-        assumed_encoding: Encoding in which a text too short to tell it was read; else empty.
-    """
+    """The text of a document; ``assumed_encoding`` is set if the text is too short to tell it."""
 
     name: str
     text: str
@@ -70,7 +65,7 @@ class Document:
 
 
 def extract_text(file: BinaryIO | Path, name: str = "") -> Document:
-    """Extract the text of a text file, PDF or office document; an open file stays open."""
+    """Extract the text of a text file, PDF or office document, on the host or open."""
     if isinstance(file, Path):
         try:
             opened = file.open("rb")
@@ -99,7 +94,11 @@ def extract_text(file: BinaryIO | Path, name: str = "") -> Document:
 
 
 def _decode(raw: bytes, name: str) -> tuple[str, str]:
-    """Return the text, and its encoding if that is only assumed; refuse what is no text."""
+    """Return a text and its encoding if that is only assumed; raise ``WorkspaceError`` for others.
+
+    Text has no NUL, matches its byte order mark, and without one is UTF-8 or has no other control
+    characters.
+    """
     for mark, encoding in _BYTE_ORDER_MARKS:
         if raw.startswith(mark):
             try:

@@ -25,15 +25,10 @@ DEFAULT_VOTES = 4
 
 @dataclass(frozen=True, slots=True)
 class CheckInfo:
-    """A check as users read about it.
+    """A check as users read about it; ``right`` ends “1 if the answer …”.
 
-    Attributes:
-        title: How answers are compared, as a phrase.
-        right: When an answer gets 1, as the end of “1 if the answer …”.
-        otherwise: What it gets otherwise.
-        gradual: Whether scores between right and wrong say how close an answer is.
-        slow: Whether it takes seconds, so that scores are stored.
-        offered: Whether a user can choose it for an answer of their own.
+    Scores of a ``gradual`` one say how close an answer is; those of a ``slow`` one, which takes
+    seconds, are stored; users can choose one that is ``offered`` for answers of their own.
     """
 
     title: str
@@ -85,18 +80,9 @@ OFFERED: tuple[Check, ...] = tuple(name for name, info in CHECKS.items() if info
 class Expected:
     """What an answer is compared with, and how.
 
-    Attributes:
-        check: The check.
-        answer: The right answer; empty for ``rules``.
-        extraction: How the final answer is found in the text: ``lenient``, or ``reference`` as
-            the paper's published reward finds it.
-        tolerance: For ``number``: the largest difference that is right.
-        relative: For ``number``: the same as a share of the right number.
-        choices: For letters: those that the question offers, such as ``ABCD``; empty for any.
-        question: The task's text, for a judge and for choices that are quoted.
-        rules: For ``rules``: the names of the rules and their arguments.
-        prompt: For ``judge``: what it is asked, with the placeholders ``{task}``,
-            ``{expected}`` and ``{answer}``; empty for the usual one.
+    ``relative`` is a tolerance as a share of the right number, ``choices`` are letters such as
+    ``ABCD``, and a judge's ``prompt`` has the placeholders ``{task}``, ``{expected}`` and
+    ``{answer}``; empty for any letter, and for the usual prompt.
     """
 
     check: Check
@@ -112,14 +98,7 @@ class Expected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeAccess:
-    """A model that decides whether answers are right.
-
-    Attributes:
-        model: The model; its key is in memory only.
-        name: Its name at its endpoint.
-        prompt: What it is asked; empty for the expected answer's.
-        votes: How often it is asked about one answer.
-    """
+    """A model that decides whether answers are right; its key is in memory only."""
 
     model: "Model"
     name: str
@@ -129,17 +108,11 @@ class JudgeAccess:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grade:
-    """What an answer is worth.
+    """What an answer is worth: a score from 0 to 1, None if it is not known.
 
-    Attributes:
-        score: From 0 to 1; None if it is not known.
-        extracted: The final answer that was found in the text; empty if there is none.
-        reason: Why there is no score, or why an answer has none to compare.
-        grader: The check, the extraction and the grader's version, such as ``math/lenient/2``.
-        parts: Scores of parts, such as the rules of a task.
-        votes: A judge's votes: 1 for right, 0 for wrong, None for one that failed.
-        texts: The ends of what the judge wrote, one per vote.
-        judge: The judge's name.
+    ``grader`` is the check, the extraction and the grader's version, such as ``math/lenient/2``;
+    ``votes`` are 1 for right, 0 for wrong, None for one that failed; ``texts`` the ends of what the
+    judge wrote.
     """
 
     score: float | None

@@ -20,19 +20,9 @@ _NO_LETTER = "The answer names no offered letter, or alternatives."
 def grade(
     expected: Expected, answer: str, judge: JudgeAccess | None = None, stop: Stop | None = None
 ) -> Grade | None:
-    """Grade an answer; ``math`` and ``judge`` take seconds.
+    """Grade an answer; None if that was stopped. ``math`` and ``judge`` take seconds.
 
-    Args:
-        expected: The right answer and the check.
-        answer: The text of ``output/answer.txt``, or the reply of a run in plain mode.
-        judge: The judge, for that check.
-        stop: Ends a judge early.
-
-    Returns:
-        The grade; None if it was stopped. An empty or too long answer gets 0.
-
-    Raises:
-        TaskError: Expressions must be compared and math-verify does not start.
+    An empty or too long answer gets 0. Raises ``TaskError`` if math-verify does not start.
     """
     text = answer if expected.extraction == "reference" else without_thinking(answer)
     found: Grade | None

@@ -57,13 +57,7 @@ _NO_VERDICT = "The judge gave no verdict: its last line has neither RIGHT nor WR
 
 @dataclass(frozen=True, slots=True)
 class Poll:
-    """What a judge said about one answer.
-
-    Attributes:
-        votes: The votes: 1 for right, 0 for wrong, None for one that failed or cannot be read.
-        texts: The ends of what it wrote, one per vote.
-        reason: Why the last failed vote failed; empty if none did.
-    """
+    """A judge's votes (see ``Grade``), and why the last failed one failed; empty if none did."""
 
     votes: tuple[float | None, ...]
     texts: tuple[str, ...]
@@ -103,10 +97,7 @@ def _ended(found: list[float | None], texts: list[str], votes: int, reason: str)
 
 
 def judged(expected: Expected, answer: str, judge: JudgeAccess | None, stop: Stop) -> Grade | None:
-    """Return the mean of a judge's votes on an answer; None if it was stopped.
-
-    Votes that fail leave the others, and the reason says how many failed and why.
-    """
+    """Return the mean of a judge's votes, without those that failed; None if it was stopped."""
     if judge is None:
         return Grade(score=None, reason=NO_JUDGE)
     template = judge.prompt or expected.prompt or PROMPT

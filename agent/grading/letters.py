@@ -37,13 +37,7 @@ MAX_VALUE_CHARS = 20_000
 
 
 def chosen_letters(text: str, offered: str = "", question: str = "") -> frozenset[str]:
-    """Return the letters that an answer names; empty if it names none, or alternatives.
-
-    Args:
-        text: The whole answer.
-        offered: The letters that the question offers; empty for any.
-        question: The question; a letter may be followed by its choice's text.
-    """
+    """Return the letters that an answer names; empty if it names none, alternatives, or others."""
     marked = marked_answer(text)
     lines = answer_lines(text)
     if marked is not None:

@@ -56,10 +56,7 @@ _MAX_SENTENCES = 3
 
 
 def is_expression(truth: str) -> bool:
-    """Return whether a correct answer is an expression.
-
-    Dates, times and texts with numbers are not expressions.
-    """
+    """Return whether a correct answer is an expression: no date, time or text with numbers."""
     if (
         len(truth) > MAX_EXPRESSION_CHARS
         or _plain_words(truth)

@@ -13,11 +13,7 @@ _WORD = re.compile(
 
 
 def rouge_l(answer: str, truth: str) -> float:
-    """Return the F-measure of the longest common subsequence of words, ignoring case.
-
-    Returns:
-        A value from 0 (no common words) to 1 (the same words in the same order).
-    """
+    """Return the F-measure of the longest common subsequence of words, ignoring case."""
     answer_words, truth_words = (_WORD.findall(text.casefold()) for text in (answer, truth))
     if not answer_words or not truth_words:
         return 0.0

@@ -20,7 +20,7 @@ _TEMPLATES = {
 
 
 class ChoiceQuestion:
-    """The sample's question with its choices; ``cot`` asks for reasoning before the answer."""
+    """The sample's question with its choices, which are marked."""
 
     def __init__(self, sample: TaskState, *, multiple_correct: bool, cot: bool) -> None:
         self._sample = sample

@@ -24,12 +24,7 @@ def run_program(
     user: str,
     stop: Stop,
 ) -> CommandResult:
-    """Run a program, which the sandbox's ``PATH`` finds, and return its result.
-
-    Raises:
-        CommandError: The folder or the user cannot be used.
-        SandboxError: The sandbox is gone.
-    """
+    """Run a program, which the sandbox's ``PATH`` finds, and return its result."""
     command = f"exec -- {shlex.join(program)}"
     with ExitStack() as files:
 

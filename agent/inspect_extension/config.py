@@ -38,7 +38,7 @@ class StudioSandboxConfig(BaseModel):
     disk: str | None = None
 
     def apply(self, settings: Settings) -> Settings:
-        """Return the settings with these limits; raises ``SettingError`` with the field's name."""
+        """Return the settings with these limits; a ``SettingError`` names the invalid field."""
         try:
             parse_policy(self.network)
             changes = {

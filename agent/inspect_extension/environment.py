@@ -62,10 +62,7 @@ async def in_thread(call: Callable[[], T], stop: Stop | None = None) -> T:
 
 @sandboxenv(name="studio")
 class StudioSandboxEnvironment(SandboxEnvironment):
-    """A sample's sandbox: a container of the studio, with its limits and network policy.
-
-    Paths are resolved against ``/workspace``; ``sample_cleanup`` closes the sandbox.
-    """
+    """A sample's sandbox: a container of the studio, with its limits and network policy."""
 
     def __init__(self, sandbox: Sandbox, config: StudioSandboxConfig, settings: Settings) -> None:
         super().__init__()

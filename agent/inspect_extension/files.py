@@ -12,10 +12,10 @@ _DENIED = "Permission denied"
 
 
 class UserFiles:
-    """Reads and writes whole files as a user; root if empty.
+    """Reads and writes whole files, as root or another user.
 
-    The supervisor runs as root, so file modes do not restrict it: for another user, a process of
-    that user reads and writes.
+    The supervisor runs as root, so file modes do not restrict it: for another user, the sandbox's
+    kernel decides in a process of that user.
     """
 
     def __init__(self, sandbox: Sandbox, user: str) -> None:
@@ -23,13 +23,13 @@ class UserFiles:
         self._user = user
 
     def read(self, path: str, limit: int) -> bytes:
-        """Return a file's content; raises ``OSError``, for more than ``limit`` bytes EFBIG."""
+        """Return a file's content; raise ``OSError`` (EFBIG above ``limit``)."""
         if self._user and self._sandbox.kind(path) == "file":
             self._require("-r", path)
         return self._sandbox.read(path, limit=limit)
 
     def write(self, path: str, data: bytes) -> None:
-        """Write a file and its missing folders; raises ``OSError``."""
+        """Write a file and its missing folders. Raises ``OSError``."""
         if not self._user:
             self._sandbox.write(path, data)
             return

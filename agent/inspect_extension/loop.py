@@ -157,7 +157,7 @@ def first_messages(
 ) -> list[ChatMessage]:
     """Return an evaluation's messages with the prompt's system and user message.
 
-    The last message of the user is the task; its other content, such as images, follows it.
+    The last message of the user is the task; what else it contains, such as images, follows it.
     """
     at = max((i for i, each in enumerate(messages) if each.role == "user"), default=None)
     if at is None:

@@ -23,7 +23,8 @@ _open: dict[Settings, tuple[Studio, int]] = {}
 def evaluation_settings(settings: Settings, output_limit: int) -> Settings:
     """Return the settings of evaluations' sandboxes, whose data folder is not the page's.
 
-    ``output_limit`` is the maximum bytes of one stream that Inspect accepts.
+    They have a data folder of their own, so that a cleanup never touches the page's runs, no
+    sandboxes in advance, and keep enough of a command's output to tell that it exceeds a limit.
     """
     keep = max(settings.max_output_bytes, output_limit + 1)
     return replace(settings, data=settings.data / _FOLDER, warm_sandboxes=0, max_output_bytes=keep)
@@ -59,7 +60,7 @@ def close_studio(settings: Settings, *, keep: bool = False) -> None:
 
 
 def remove_leftovers(settings: Settings, sandbox_id: str | None = None) -> int:
-    """Remove what ended evaluations left, or one sandbox; return the number of sandboxes."""
+    """Remove what ended evaluations left, or one sandbox of them; return how many were removed."""
     removed = 0
     client = connect(settings.docker_host or None, settings.runtime_dir or None)
     try:

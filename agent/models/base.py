@@ -46,9 +46,8 @@ class UserMessage:
 class OpaqueParts:
     """Signatures, encrypted reasoning and the like, given back unchanged to their family only.
 
-    Attributes:
-        family: The API, the model's family and the endpoint, as ``messages/claude@anthropic``.
-        parts: JSON in the form of the API's package, without the answer's texts and calls.
+    ``family`` is API, model family and endpoint, as ``messages/claude@anthropic``; ``parts`` are
+    JSON in the form of the API's package, without the answer's texts and calls.
     """
 
     family: str
@@ -57,11 +56,7 @@ class OpaqueParts:
 
 @dataclass(frozen=True, slots=True)
 class AssistantMessage:
-    """The model's answer in one turn.
-
-    Attributes:
-        reasoning_field: The field in which the endpoint sent the reasoning; it goes back in it.
-    """
+    """The model's answer in one turn; its reasoning goes back in the field in which it came."""
 
     text: str
     reasoning: str = ""
@@ -95,15 +90,10 @@ class ToolSchema:
 class SentRequest:
     """What a model sends to an endpoint, without the conversation, which the journal contains.
 
-    Attributes:
-        url: The address without its query, which may contain a secret.
-        parameters: The body's fields in their order; those that the API writes from the
-            conversation and the tools are None.
-        size: Bytes of the body.
-        message_changes: How the messages were adapted: names that the API's package documents.
-        family: As in ``OpaqueParts``: whose opaque parts were sent.
-        headers: The headers that the API needs; none contains the key.
-        left_out: Requested settings that the model or the endpoint does not take.
+    ``url`` has no query, which may contain a secret, and no header contains the key. Of the body's
+    ``parameters``, those that the API writes from conversation and tools are None.
+    ``message_changes`` are names that the API's package documents; ``family`` is as in
+    ``OpaqueParts``; ``left_out`` are requested settings that were not sent.
     """
 
     url: str
@@ -142,10 +132,8 @@ class RequestRecorder(Protocol):
 class EncodedMessages:
     """Encoded messages that the requests of a growing conversation repeat.
 
-    Attributes:
-        how: What else their bytes depend on.
-        head: The bytes before them in the last body.
-        digest: The hash of ``head`` and ``data``; None before the first request.
+    ``how`` is what else their bytes depend on, ``head`` what precedes them in the last body, and
+    ``digest`` the hash of both, None before the first request.
     """
 
     how: object = None
@@ -157,13 +145,7 @@ class EncodedMessages:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """A request for one turn.
-
-    Attributes:
-        messages: The conversation; only its first message may be a ``SystemMessage``.
-        max_tokens: Token budget of the answer; sent only if set.
-        encoded: What earlier requests of the same conversation encoded; this one adds to it.
-    """
+    """A request for one turn; only its first message may be a ``SystemMessage``."""
 
     messages: Sequence[Message]
     tools: Sequence[ToolSchema] = ()
@@ -174,14 +156,10 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Token counts reported by the endpoint.
+    """Token counts reported by the endpoint; ``generated`` includes the reasoning.
 
-    Attributes:
-        generated: The answer, including its reasoning.
-        cached: Prompt tokens read from the endpoint's cache.
-        cache_written: Prompt tokens written to the cache.
-        reported: Which of the last three the endpoint reported, even as 0. The others are 0 if it
-            did not report them; earlier versions recorded no names.
+    ``reported`` names those of the last three that were reported, even as 0; the others are 0.
+    Records of earlier versions name none.
     """
 
     prompt: int
@@ -237,15 +215,8 @@ class ModelNotice:
 class TurnTokens:
     """A turn as token ids, so that training uses exactly the sampled tokens.
 
-    After the turn, the run's sequence is its first ``kept`` ids, then ``read``, then
-    ``generated``.
-
-    Attributes:
-        kept: Number of leading ids of the previous sequence that are still valid.
-        read: Ids from the environment, never trained on.
-        generated: The sampled ids of the answer, including the end-of-turn token.
-        logprobs: The log-probability of each generated id, at the sampling temperature; empty if
-            they are not known, as in some traces of other tools.
+    After the turn, the run's sequence is its first ``kept`` ids, then ``read``, never trained on,
+    then ``generated``. ``logprobs``, at the sampling temperature, are empty if they are not known.
     """
 
     kept: int

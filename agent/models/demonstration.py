@@ -67,12 +67,7 @@ class DemonstrationTurn(_StrictBase):
 
 
 class Demonstration(_StrictBase):
-    """A scripted run for users to watch.
-
-    Attributes:
-        task: The task's text, exactly as a user would type it.
-        watch: One line: what to watch for.
-    """
+    """A scripted run for users: the task as a user would type it, and what to watch for."""
 
     name: str
     title: str
@@ -128,9 +123,7 @@ def find_by_task(task: str) -> Demonstration | None:
 class DemonstrationModel:
     """A stateless model that plays one demonstration: the conversation determines the next turn.
 
-    Args:
-        demonstration: If None, every request is refused with instructions for connecting a model.
-        pace: Characters of text per second; 0 streams without delay.
+    Without one, every request is refused. A ``pace`` of 0 characters per second is no delay.
     """
 
     name = "Demonstration"

@@ -25,15 +25,10 @@ _FLAGS = {"on": True, "off": False, "true": True, "false": False}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    """One request parameter.
+    """One request parameter, with its name in every interface and its field of ``ModelConfig``.
 
-    Attributes:
-        name: Its name in every interface.
-        field: Its field of ``ModelConfig``.
-        expected: What a value must be, to follow “must be”.
-        read: Returns a value in its type, from that type; raises ``ValueError``.
-        from_text: Returns the value that a text stands for; raises ``ValueError``.
-        unset: The values that leave it as it is without.
+    ``expected`` follows “must be”; ``read`` and ``from_text`` raise ``ValueError``; ``unset``
+    values leave it as it is without.
     """
 
     name: str
@@ -187,11 +182,7 @@ BY_NAME = {each.name: each for each in PARAMETERS}
 
 
 def checked_values(source: object) -> dict[str, Any]:
-    """Return the parameters that are set as attributes of ``source``, by their names.
-
-    Raises:
-        UsageError: A value is invalid; the text names the parameter.
-    """
+    """Return the parameters that are set as attributes of ``source``, by their names."""
     checked = {each.name: each.check(getattr(source, each.name, None)) for each in PARAMETERS}
     return {name: value for name, value in checked.items() if value is not None}
 

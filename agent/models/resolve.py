@@ -23,18 +23,10 @@ def resolve_model(
     prefer_demonstration: bool = False,
     passports: PassportStore | None = None,
 ) -> Model:
-    """Return the model that answers a task.
+    """Return the model of a task: endpoint, else its demonstration, else the built-in one.
 
-    This is the endpoint, if one is set; otherwise the demonstration of this task, if there is
-    one; otherwise the built-in model. If ``config.model`` names the built-in model, it answers
-    every task.
-
-    With ``prefer_demonstration``, a demonstration of this task takes precedence over all others.
-
-    Raises:
-        UsageError: a request parameter is invalid.
-        NoModelAvailable: there is no model; the message is one of the two given, with instructions
-            for installing the built-in model if it is missing.
+    The built-in model answers every task if the configuration names it; with
+    ``prefer_demonstration``, a demonstration takes precedence over all others.
     """
     builtin_selected = config.model == BUILTIN_ID
     if prefer_demonstration and (model := _demonstration(task)):

@@ -22,14 +22,7 @@ from agent.util.stop import Stop
 
 @dataclass(frozen=True, slots=True)
 class ScriptedTurn:
-    """One turn of a script.
-
-    Attributes:
-        calls: The tool calls; an empty id is replaced with a generated one.
-        finish: The finish reason; by default ``tool_calls`` if there are calls, else ``stop``.
-        error: Raised after text and calls, instead of a ``Finish``.
-        gate: Waited for before the first piece, to simulate a silent model.
-    """
+    """One turn of a script; a model that waits for its ``gate`` is silent."""
 
     text: str = ""
     reasoning: str = ""
@@ -41,13 +34,7 @@ class ScriptedTurn:
 
 
 class ScriptedModel:
-    """A model that plays its turns in order and records the requests.
-
-    Args:
-        turns: The script; may be infinite. After the last turn, ``stream`` raises
-            ``ModelRefused``.
-        piece_size: Characters in one piece of text, reasoning or arguments.
-    """
+    """A model that plays its turns, which may be infinite, in order and records the requests."""
 
     def __init__(
         self,

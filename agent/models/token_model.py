@@ -39,13 +39,10 @@ _MIN_ANSWER_TOKENS = 16
 
 @dataclass(frozen=True, slots=True)
 class SampledTokens:
-    """Sampled tokens of an answer.
+    """Sampled tokens, with log-probabilities at the sampling temperature and the text they add.
 
-    Attributes:
-        ids: The token ids.
-        logprobs: The log-probability of each token, at the sampling temperature.
-        text: The text that they add to the answer. The end-of-turn token adds none; the bytes
-            of an incomplete character are added by the tokens that complete it.
+    The end-of-turn token adds none; the bytes of an incomplete character are added by the tokens
+    that complete it.
     """
 
     ids: tuple[int, ...]
@@ -69,11 +66,8 @@ class Sampler(Protocol):
     def sample(self, ids: Sequence[int], max_tokens: int, stop: Stop) -> Iterator[SampledTokens]:
         """Continue ``ids`` up to and including ``<|im_end|>``, or up to ``max_tokens``.
 
-        Sampling ends within a second after ``stop``, and when the iterator is dropped. An
-        answer that does not end in ``<|im_end|>`` counts as truncated.
-
-        Raises:
-            ModelError: see ``agent.errors``.
+        Sampling ends within a second after ``stop``, and when the iterator is dropped. An answer
+        that does not end in ``<|im_end|>`` counts as truncated.
         """
 
 
@@ -81,14 +75,8 @@ class TokenModel:
     """A ChatML model over a ``Sampler``, for one conversation at a time.
 
     If a request continues from the last answer, only its new messages are encoded and appended.
-    Any other request (older messages were replaced, or the conversation is new) is encoded
-    completely, and ``TurnTokens.kept`` is the length of the prefix that did not change.
-
-    Args:
-        max_tokens: Token budget of an answer if the request sets none; None for the rest of
-            the context.
-        describe_tools: Whether to describe the tools in the prompt, which takes about 900 tokens;
-            unnecessary for a model trained with these tools.
+    Any other request is encoded completely. A description of the tools in the prompt takes about
+    900 tokens, which a model trained with these tools does not need.
     """
 
     def __init__(

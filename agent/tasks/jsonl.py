@@ -42,10 +42,7 @@ def read_answers(path: Path) -> dict[str, str | None]:
 
 
 def write_tasks(path: Path, tasks: Iterable[TaskRecord]) -> int:
-    """Write tasks to a file atomically; return their number.
-
-    Files that tasks refer to by path must be below the file's folder.
-    """
+    """Write tasks atomically; return their number. Their files must be below the file's folder."""
     count = 0
     try:
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)

@@ -26,11 +26,7 @@ class Score:
 def score_answers(
     tasks: Iterable[TaskRecord], answers: Mapping[str, str | None]
 ) -> dict[str, Score]:
-    """Score each domain, sorted by name, and then all tasks under the empty name.
-
-    Raises:
-        TaskError: there are no tasks, or an answer belongs to none of them.
-    """
+    """Score each domain, sorted by name, and then all tasks under the empty name."""
     rewards: dict[str, list[float]] = {}
     answered: dict[str, int] = {}
     unmatched = set(answers)

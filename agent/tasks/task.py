@@ -60,13 +60,9 @@ class InvalidRecord(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class TaskRecord:
-    """A task with a known answer.
+    """A task with a known answer; of a choice, its letters, ``B`` or ``ACD``.
 
-    Attributes:
-        ground_truth: The correct answer; for a choice, its letters, ``B`` or ``ACD``.
-        qa_type: How an answer is rewarded, see ``rewards.reward``. ``exact`` is not in the paper.
-        domain: Subject area; for a generated task, its family.
-        input_files: Files for ``input/``: relative path (separated by ``/``) → content.
+    ``qa_type`` says how an answer is rewarded (``rewards.reward``); ``exact`` is not in the paper.
     """
 
     id: str
@@ -78,15 +74,7 @@ class TaskRecord:
 
 
 def from_json(value: object, folder: Path) -> TaskRecord:
-    """Parse a record.
-
-    Args:
-        value: A value parsed by ``json``.
-        folder: Base folder of paths in the record.
-
-    Raises:
-        InvalidRecord: the record is invalid; the error has the key.
-    """
+    """Parse a record; paths in it are relative to ``folder``. Raises ``InvalidRecord``."""
     if not isinstance(value, dict):
         raise InvalidRecord("the line", "is not a JSON object")
     for key in value:

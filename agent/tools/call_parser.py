@@ -95,7 +95,7 @@ def parse(
 
 
 def _with_command(tool: str, arguments: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Return the arguments with the only command of the editor that fits, and a remark."""
+    """Return the arguments with the only command that uses all and misses nothing, and a remark."""
     if tool != EDITOR or arguments.get("command"):
         return arguments, []
     readings = [

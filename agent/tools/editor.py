@@ -44,10 +44,7 @@ class EditResult:
 
 
 def view(data: bytes, path: str, view_range: tuple[int, int] | None = None) -> str:
-    """Return a file's lines, numbered like ``cat -n``, at most ``MAX_VIEW_CHARACTERS`` characters.
-
-    ``view_range`` is the first and last line, from 1; -1 or a line past the end is the last line.
-    """
+    """Return a file's numbered lines, of a range from 1; -1 or a line past the end is the last."""
     text = TextFile.decode(data)
     if "\0" in text.content[:_BINARY_CHECK_CHARACTERS]:
         raise ToolError(
@@ -88,7 +85,10 @@ def str_replace(data: bytes, path: str, old_str: str, new_str: str) -> EditResul
 
 
 def insert(data: bytes, path: str, insert_line: int, new_str: str) -> EditResult:
-    """Insert ``new_str`` as lines after line ``insert_line`` (0: at the top)."""
+    """Insert ``new_str`` as lines after line ``insert_line`` (0: at the top).
+
+    A file without a line end after its last line stays without one.
+    """
     text = TextFile.decode(data)
     if not 0 <= insert_line <= text.line_count:
         raise ToolError(f"Invalid insert_line {insert_line}. Must be in [0, {text.line_count}].")

@@ -20,12 +20,9 @@ _UTF16 = (
 
 @dataclass(frozen=True, slots=True)
 class TextFile:
-    """A file as text.
+    """A file as text; bytes that are not text are lone surrogates in it.
 
-    Attributes:
-        content: The text without ``bom``; bytes that are not text are lone surrogates in it.
-        codec: UTF-16 if there is its byte order mark; otherwise UTF-8, or the older encoding
-            guessed for the whole file.
+    The codec is UTF-16 if there is its byte order mark, else UTF-8 or the older encoding guessed.
     """
 
     content: str
@@ -113,8 +110,7 @@ class TextFile:
     def page(self, first: int, last: int, *, limit: int, max_line_length: int) -> "FilePage":
         """Return at least one line, numbered like ``cat -n``, within ``limit`` characters.
 
-        A line that would exceed it ends the page; a note at the end of a line longer than
-        ``max_line_length`` counts the characters cut off.
+        A note at the end of a line longer than ``max_line_length`` counts the characters cut off.
         """
         rows: list[str] = []
         position, room, truncated = self.line_start(first), limit, False

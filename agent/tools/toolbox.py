@@ -43,14 +43,8 @@ _MAX_LISTING_CHARACTERS = 10_000
 class ToolOutcome:
     """The result of a call; always the last item of ``Toolbox.run``.
 
-    Attributes:
-        ok: Whether the call succeeded; for a command, whether it exited with 0.
-        text: The result for the model.
-        end_reason: How a command ended; ``exit`` for the other tools.
-        seconds: Wall time in the sandbox.
-        storage_note: A sentence on which storage was full; empty if none was.
-        cpu_seconds: CPU time of the sandbox during a command; None if it is unknown.
-        peak_memory: The sandbox's peak memory in bytes, after a command; None if it is unknown.
+    ``ok`` is whether a command exited with 0; ``storage_note`` names a full storage; times are in
+    seconds, ``peak_memory`` is the sandbox's in bytes, None if unknown.
     """
 
     ok: bool
@@ -102,7 +96,7 @@ class Toolbox:
         return call_parser.parse(call, self._limits, self._custom)
 
     def read_answer(self) -> str:
-        """Return the content of ``output/answer.txt``, or in brackets why it cannot be read."""
+        """Return the content of ``output/answer.txt``, empty without; why not, in brackets."""
         try:
             if self._sandbox.kind(ANSWER_FILE) != "file":
                 return ""
@@ -114,10 +108,7 @@ class Toolbox:
     def run(
         self, action: Action, stop: Stop, *, max_seconds: float | None = None
     ) -> Iterator[OutputChunk | ToolOutcome]:
-        """Execute an action; yield output as it arrives, then the outcome.
-
-        ``max_seconds`` bounds a command, whatever its own limit.
-        """
+        """Execute an action, for ``max_seconds`` at most; yield output, then the outcome."""
         match action.operation:
             case Bash() as bash:
                 outcome = yield from self._run_command(

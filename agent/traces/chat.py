@@ -21,11 +21,7 @@ def system_text(message: Fields) -> str | None:
 
 
 def items_of_message(message: Fields, at: float | None = None) -> Iterator[Item]:
-    """Yield what a message of a user, an assistant or a tool says.
-
-    Raises:
-        TraceError: It has another role, or a field of a wrong type.
-    """
+    """Yield what a message of a user, an assistant or a tool says."""
     role = message.text("role")
     if role in ("user", "system", "developer"):
         yield UserText(text=message.text("content"), at=at, reminder=role != "user")

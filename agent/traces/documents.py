@@ -26,14 +26,7 @@ _PROMPT, _MAX_PROMPT_MESSAGES = "history", 8
 
 @dataclass(frozen=True)
 class Document:
-    """A JSON value of a file.
-
-    Attributes:
-        open: Opens the file, or the part of it that begins with the value.
-        name: The file's name, for messages.
-        budget: What reading it may use.
-        line: The line of the file at which the part begins.
-    """
+    """A JSON value of a file; ``open`` opens the part that begins with it, at ``line``."""
 
     open: Callable[[], BinaryIO]
     name: str
@@ -75,12 +68,7 @@ def _first_messages(reader: JsonReader) -> list[object]:
 
 @contextmanager
 def part(reader: JsonReader, whole: Document) -> Iterator[Document]:
-    """Yield the value at hand as a document of its own, copied to a temporary file.
-
-    Args:
-        reader: A reader of the whole document, before the value.
-        whole: The whole document.
-    """
+    """Yield the value at hand as a document of its own, copied to a temporary file."""
     with tempfile.TemporaryDirectory(dir=whole.budget.scratch) as folder:
         line, path = reader.line, Path(folder) / "part.json"
         with path.open("w", encoding="utf-8", newline="") as copy:

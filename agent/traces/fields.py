@@ -24,15 +24,7 @@ _LINE = re.compile(r", line \d+$")
 
 
 class Fields:
-    """The fields of a JSON object. A missing or null field has its default value.
-
-    Args:
-        value: The object.
-        place: Where it is: the file, the line and the field.
-
-    Raises:
-        TraceError: It is not an object.
-    """
+    """The fields of a JSON object at a place. A missing or null field has its default value."""
 
     def __init__(self, value: Any, place: str) -> None:
         if not isinstance(value, dict):

@@ -17,10 +17,7 @@ _NO_SPACE = "it takes more space than your runs may still use. Delete some first
 
 
 class ImportBudget:
-    """Limits on one import; its methods raise ``TraceError`` when a limit is exceeded.
-
-    ``space`` is in bytes, None for no limit; ``stopped`` returns whether the client has left.
-    """
+    """Limits on one import, in bytes (None for no limit) and seconds; raises ``TraceError``."""
 
     def __init__(
         self,

@@ -78,16 +78,9 @@ def import_file(
 ) -> list[ImportedRun]:
     """Import all traces of a file, or of the folder of an exported run; or none of them.
 
-    Args:
-        name: The file's name, for messages and titles; by default that of ``path``.
-        owner: The owner of the runs; empty for the operator.
-        space: Bytes that the runs may use; None for no limit.
-        blobs: The data folder's store of file contents, if this process has opened it.
-        stopped: Returns whether the client has left, which ends the import.
-
-    Raises:
-        TraceError: The file has no known format, or cannot be read.
-        OSError: A run cannot be written.
+    ``name`` is for messages and titles, ``space`` is in bytes, ``blobs`` the data folder's store if
+    this process has opened it; ``stopped`` returns whether the client has left. Raises
+    ``TraceError``, or ``OSError`` if a run cannot be written.
     """
     name = name or path.name
     scratch = data / SCRATCH
@@ -215,10 +208,7 @@ def _title(head: Fields) -> str:
 
 
 def _conversations(whole: Document) -> Iterator[_Found]:
-    """Yield the conversations of a file of OpenAI messages, one after another or in a list.
-
-    A list of messages is one conversation.
-    """
+    """Yield conversations of OpenAI messages, one after another or in a list, itself none."""
     with whole.reader() as reader:
         if _is_list_of_conversations(whole):
             for number in reader.elements():

@@ -46,12 +46,7 @@ _MAX_TOOLS = 200
 
 
 def items_of(events: Iterable[Event], origin: "Origin | None" = None) -> Iterator[Item]:
-    """Yield a run's events as items of a trace.
-
-    Args:
-        events: The events of its journal.
-        origin: What its journal does not say; by default a run of this program.
-    """
+    """Yield a run's events as items of a trace."""
     origin = origin or Origin()
     step, sequence = 0, TokenSequence()
     for part in parts_of(events):
@@ -142,13 +137,7 @@ def definition(schema: ToolSchema) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What the journal of a run does not say.
-
-    Attributes:
-        agent: The agent that made it.
-        tools: The definitions of its tools; None for those of the three tools, in a sandbox.
-        copied_steps: The number of the last step that a fork has copied; 0 for any other run.
-    """
+    """What a journal does not say: its agent, its tools (None: the three), copied steps."""
 
     agent: str = DISTRIBUTION_NAME
     tools: Sequence[Any] | None = None
@@ -161,10 +150,7 @@ def items_of_journal(path: Path) -> Iterator[Item]:
 
 
 def messages_of_journal(path: Path) -> Iterator[str]:
-    """Yield the conversation of the run with this journal as a line of OpenAI messages.
-
-    Where a summary replaced steps for the model, it has the steps.
-    """
+    """Yield the conversation as a line of OpenAI messages, with the steps that were summarised."""
     conversation, mode = Conversation(), ""
     for _, event in journal.read(path):
         if not isinstance(event, SummaryStarted | SummaryEnded):

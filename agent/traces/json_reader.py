@@ -26,14 +26,10 @@ _TOO_LONG = "a value of more than 16 MB cannot be read"
 
 
 class JsonReader:
-    """Reads the JSON documents of a file, one after another.
+    """Reads the JSON documents of a file, one after another, from a line of it on.
 
-    Iterating ``members``, ``elements`` or ``documents`` stops before a value; what the caller
-    does not take of it is skipped. A wrong value raises ``TraceError``.
-
-    Args:
-        name: The file's name, for messages.
-        line: The number of its first line, if it is a part of another file.
+    Iterating ``members``, ``elements`` or ``documents`` stops before a value; what the caller does
+    not take of it is skipped. A wrong value raises ``TraceError``.
     """
 
     def __init__(self, file: BinaryIO, name: str, line: int = 1) -> None:

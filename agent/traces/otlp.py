@@ -11,11 +11,7 @@ _MAX_ANSWER = 300
 
 
 def send_spans(parts: Iterable[str], endpoint: str, headers: str = "") -> str:
-    """Send spans to a collector; return the URL without user and query.
-
-    ``headers`` are ``name=value,name=value``, percent-encoded. Raises ``TraceError`` if the
-    collector cannot be reached, or does not take the spans.
-    """
+    """Send spans to a collector; return the URL without user and query."""
     import httpx2  # slow to import
 
     split = urlsplit(endpoint)

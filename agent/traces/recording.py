@@ -58,12 +58,7 @@ _SANDBOX, _PLAIN = b'"mode":"sandbox"', b'"mode":"plain"'
 
 
 class TraceRecorder:
-    """Turns the items of a trace into the events of a run.
-
-    Args:
-        run: The run's id.
-        title: What to call a trace that says nothing about its task.
-    """
+    """Turns the items of a trace into the events of a run."""
 
     def __init__(self, run: str, title: str = "") -> None:
         self._run = run
@@ -304,18 +299,7 @@ class TraceRecorder:
 def write_journal(
     folder: RunFolder, items: Iterable[Item], title: str, budget: ImportBudget
 ) -> None:
-    """Write a trace to a new run's folder; its journal appears only when it is complete.
-
-    Args:
-        folder: The run's folder.
-        items: The trace.
-        title: What to call a trace that says nothing about its task.
-        budget: What the import may use.
-
-    Raises:
-        TraceError: The trace cannot be read, or takes more space.
-        OSError: The journal cannot be written.
-    """
+    """Write a trace to a new run's folder; its journal appears only when it is complete."""
     outputs = LongOutputs(folder.outputs)
     partial = folder.journal.with_suffix(".new")
     try:

@@ -18,10 +18,7 @@ class TokenSequence:
         self._prompts = 0
 
     def add(self, tokens: TurnTokens | None) -> TurnIds | None:
-        """Add a turn of a journal; return its ids, if it and those before it have them.
-
-        Beyond ``MAX_PROMPT_IDS`` turns have none.
-        """
+        """Add a turn of a journal; return its ids, if it and those before it have them."""
         if tokens is None or tokens.kept > len(self._ids) or self._prompts > MAX_PROMPT_IDS:
             return None
         prompt = self._ids[: tokens.kept] + tokens.read

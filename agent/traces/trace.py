@@ -14,13 +14,9 @@ from agent.models.base import FinishReason, OpaqueParts, PartialCount, ToolCall,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """What holds for the whole trace.
+    """What holds for the whole trace; ``title`` is shown if it has no task.
 
-    Attributes:
-        title: What the trace is called in its file; shown if it has no task.
-        mode: ``plain`` if the model had no tools; None if that is not known.
-        prompt: The name of its prompt, for runs of this program.
-        tools: The tools' definitions, as in a request to the model.
+    ``mode`` is None if it is not known; ``tools`` are definitions as in a request to the model.
     """
 
     title: str = ""
@@ -35,13 +31,10 @@ class Start:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserText:
-    """A message to the model.
+    """A message to the model; ``task`` is what the user wrote, where ``text`` says more.
 
-    Attributes:
-        task: What the user wrote, where ``text``, the message sent, says more.
-        reminder: Whether the agent sent it by itself, within a round.
-        copied: Whether it is a copy from an earlier trace, which this one continues.
-        while_working: Whether the user sent it while the agent worked, within a round.
+    The agent sends a ``reminder``, and the user one ``while_working``, within a round; ``copied``
+    ones are of an earlier trace, which this one continues.
     """
 
     text: str
@@ -63,15 +56,7 @@ class TurnIds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """A turn of the model.
-
-    Attributes:
-        model: Its model, where it is not the trace's.
-        seconds: How long the model took; None if that is not known.
-        at: When the turn was complete.
-        cost: What it cost, in the unit of the trace.
-        opaque: What its API gave to be given back with it.
-    """
+    """A turn of the model, complete ``at`` a time; ``model`` only where it is not the trace's."""
 
     text: str = ""
     reasoning: str = ""
@@ -100,13 +85,9 @@ class Review:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """The result of a tool call of the last turn.
+    """The result of a tool call of the last turn; without an id, of the first open one.
 
-    Attributes:
-        call_id: The call's id; if empty, the first call without a result is meant.
-        ok: Whether it succeeded; None if that is not known.
-        review: What the user decided on it, if it waited for approval.
-        original: What the tool returned, if the user edited ``text``, which the model saw.
+    ``original`` is what the tool returned, if the user edited ``text``, which the model saw.
     """
 
     call_id: str = ""
@@ -121,11 +102,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """Something that the trace mentions and the other items cannot hold.
-
-    Attributes:
-        usage: Of a request to the model that was no turn; None if there was none.
-    """
+    """Something that other items cannot hold, with the usage of a request that was no turn."""
 
     text: str
     usage: Usage | None = None
@@ -136,8 +113,7 @@ class Note:
 class Ended:
     """The end of a round; ``answer`` is the last turn's text if it is None.
 
-    Attributes:
-        cost: The cost of the whole trace, if its turns do not say theirs.
+    ``cost`` is of the whole trace, if its turns do not say theirs.
     """
 
     status: Status = "answered"

@@ -32,7 +32,7 @@ def evaluation_tasks(recipe: Recipe, split: Split) -> list[TaskRecord]:
     """Return the evaluation tasks; they do not depend on the recipe's seed.
 
     The split ``train`` has tasks of the trained families that are not trained on, or those of the
-    file that ``evaluation`` names. With a file there are no other splits.
+    file that ``evaluation`` names; then there are no other splits.
     """
     if recipe.evaluation.file:
         selected = islice(read_tasks(Path(recipe.evaluation.file)), recipe.evaluation.tasks)

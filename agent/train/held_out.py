@@ -50,13 +50,10 @@ class HeldOutTasks:
 
 @dataclass(frozen=True, slots=True)
 class HeldOutScore:
-    """Scores of one column after a stage.
+    """Scores of one column after a stage, and the most frequent reasons of those that lack.
 
-    Attributes:
-        score: The mean of the known scores with its interval; None without any.
-        infrastructure: Rollouts that the engine or the studio failed; they never count as 0.
-        unscored: Answers whose score is not known: no vote of a judge, or a missing library.
-        reasons: The most frequent reasons of both.
+    Rollouts that the engine or the studio failed never count as 0; an answer is unscored without
+    any vote of a judge, or without a library.
     """
 
     score: Score | None

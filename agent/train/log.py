@@ -13,12 +13,7 @@ from agent.util.text import format_duration, one_line
 
 
 class TrainingLog:
-    """Append-only log of a training.
-
-    Args:
-        path: The file; existing lines are kept.
-        silent: Write nothing; set in all but one of several processes.
-    """
+    """Append-only log; ``silent`` in all but one of several processes."""
 
     def __init__(self, path: Path, *, silent: bool = False) -> None:
         self.path = path
@@ -59,13 +54,7 @@ def _ends_with_newline(file: BinaryIO) -> bool:
 
 
 class Progress:
-    """Prints the progress of a stage and the estimated time left.
-
-    Args:
-        stage: Name of the stage.
-        steps: Total number of steps.
-        done: Steps completed before this process started.
-    """
+    """Prints the progress of a stage, and the time left by the steps of this process."""
 
     def __init__(self, stage: str, steps: int, done: int = 0) -> None:
         self._stage = stage

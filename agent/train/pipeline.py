@@ -58,13 +58,7 @@ _EARLIER_KEYS = {
 
 
 class Training:
-    """One training in its own folder.
-
-    Args:
-        recipe: The recipe.
-        output: The folder.
-        studio: Runs the rollouts.
-    """
+    """One training in its own folder."""
 
     def __init__(self, recipe: Recipe, output: Path, studio: Studio) -> None:
         self._recipe = recipe
@@ -158,20 +152,9 @@ class Training:
 def train(
     recipe: Recipe, output: Path, *, resume: bool, studio: Studio | None = None, ray: str = ""
 ) -> None:
-    """Run a training.
+    """Run a training, or ``resume`` that of the same recipe in the folder.
 
-    Args:
-        recipe: The recipe.
-        output: The training's folder.
-        resume: Whether to continue an existing training.
-        studio: Runs the rollouts; by default one in the training's folder.
-        ray: Address of the Ray cluster on whose nodes that has its sandboxes, or ``local``; empty
-            for sandboxes on this machine.
-
-    Raises:
-        TrainError: if the folder contains a training and ``resume`` is not set, if it contains
-            another recipe's training, or if the training cannot continue, or if it has several
-            processes and ``ray`` is set.
+    ``ray`` is the address of a cluster, or ``local``, on whose nodes the sandboxes are.
     """
     state = PartialState()
     if ray and state.num_processes > 1:

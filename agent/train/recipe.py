@@ -249,15 +249,7 @@ def recipe_names() -> tuple[str, ...]:
 
 
 def load_recipe(name_or_path: str, changes: Mapping[str, str] | None = None) -> Recipe:
-    """Load a recipe by name or from a file.
-
-    Args:
-        name_or_path: One of ``recipe_names``, or a YAML file.
-        changes: Values as YAML by dotted key (``reinforced.steps``) that override the file's.
-
-    Raises:
-        TrainError: if the recipe does not exist or is invalid; names file, line and key.
-    """
+    """Load a bundled recipe or a YAML file; ``changes`` are values as YAML by dotted key."""
     path = (
         _RECIPES_FOLDER / f"{name_or_path}.yaml"
         if name_or_path in recipe_names()

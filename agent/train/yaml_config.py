@@ -47,15 +47,7 @@ def read_config(
     changes: Mapping[str, str],
     check: Callable[[T], None],
 ) -> T:
-    """Read a YAML file into a dataclass.
-
-    Args:
-        changes: Values as YAML by dotted key that override the file's.
-        check: Raises ``InvalidValue`` if the values are inconsistent.
-
-    Raises:
-        TrainError: if a key or value is invalid; names file, line and key.
-    """
+    """Read a YAML file into a dataclass; ``check`` raises ``InvalidValue``."""
     root, data = _parse(_read_text(path), str(path))
     if not isinstance(data, dict):
         raise _error_at(root, "the recipe", "must be a mapping of keys to values")

@@ -27,7 +27,7 @@ class FoundRun:
 
 
 def find_run(text: str, data: Path) -> FoundRun:
-    """Return the run with this path or id, also one that the data folder does not list yet."""
+    """Return the run with this id or journal; an existing path goes before an id."""
     path = Path(text)
     found = _in_folder(path) if path.exists() else _with_id(text, data)
     if found is None:

@@ -11,7 +11,7 @@ from agent.util.text import sanitize
 
 
 def import_traces(options: argparse.Namespace, settings: Settings) -> int:
-    """Import files and print the runs' ids; report unreadable ones. Return the exit code."""
+    """Import files and print the id of each run; return 1 if one of them cannot be read."""
     failed = False
     with lock_first_free(settings.data) as data:
         for file in options.files:

@@ -29,8 +29,7 @@ _WORDS: dict[Verdict, str] = {
 def replay_run(options: argparse.Namespace, settings: Settings) -> int:
     """Replay a run; print its events to stderr and the verdicts to stdout.
 
-    Returns 0 if nothing differs and nothing is unverified (or that is allowed), 1 otherwise, 130 if
-    stopped.
+    The exit code is 1 if something differs, or is unverified and that is not allowed.
     """
     found = find_run(options.run, settings.data)
     recording = open_recording(found.journal, found.folder)

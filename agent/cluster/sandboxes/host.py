@@ -93,7 +93,10 @@ class SandboxHost(NodeProcess):
     def command(
         self, key: str, call: str, method: str, args: tuple[Any, ...], options: dict[str, Any]
     ) -> Iterator[Output]:
-        """Call ``execute`` or ``spawn`` and yield the output in batches, first an empty one."""
+        """Run a command and yield its output in batches; the first, empty one says it has begun.
+
+        ``method`` is ``execute`` or ``spawn``; ``stop`` ends the command by its ``call`` id.
+        """
         hosted = self._get(key)
         try:
             stop = self._stop_of(call)
@@ -110,10 +113,7 @@ class SandboxHost(NodeProcess):
     def use(
         self, key: str, method: str, args: tuple[Any, ...], options: dict[str, Any], flush: bool
     ) -> tuple[Any, int]:
-        """Call another method of a sandbox; return its result and the workspace's version.
-
-        ``flush`` says whether it may change the workspace.
-        """
+        """Call another method, ``flush`` if it may change files; return result and version."""
         hosted = self._get(key)
         found = getattr(hosted.sandbox, method)
         result = found(*args, **options) if callable(found) else found

@@ -75,10 +75,7 @@ class WorkspaceMirror:
             return [path for path, node in wanted.items() if _differ(own.get(path), node)]
 
     def put(self, parts: Iterable[Part]) -> int:
-        """Write changes of the user; return the number of sets written.
-
-        Raises ``WorkspaceError`` if a path cannot be written; the others were.
-        """
+        """Write changes of the user, all that can be written; return the number of sets so far."""
         refused: WorkspaceError | None = None
         with self._changed:
             for part in parts:

@@ -33,7 +33,7 @@ class PlacedSandbox:
         self._stop = stop
 
     def call(self, method: str, *args: Any) -> Any:
-        """Call a method of ``SandboxHost``; raises ``SandboxError`` if the node is lost."""
+        """Call a method of ``SandboxHost``; raise ``SandboxError`` if the node does not answer."""
         try:
             return self.node.call(method, self._key, *args, give_up=self._give_up(self._stop))
         except NodeLost as error:

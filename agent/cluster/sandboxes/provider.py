@@ -46,10 +46,7 @@ _log = logging.getLogger(__name__)
 
 
 class ClusterSandboxProvider:
-    """Provides the runs of one data folder with sandboxes on a cluster's nodes.
-
-    ``on_status`` is called with each change of ``setup_status``, from any thread.
-    """
+    """Provides the runs of one data folder with sandboxes on a cluster's nodes."""
 
     def __init__(
         self,

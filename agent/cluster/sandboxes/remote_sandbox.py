@@ -21,7 +21,7 @@ class RemoteSandbox:
     """A sandbox on a node, with a copy of its workspace here; see ``agent.sandbox.base.Sandbox``.
 
     The copy is complete at the end of each command. The user's changes to it have to be announced
-    by ``files_changed``. ``on_end`` is called once when it is stopped or closed.
+    by ``files_changed``.
     """
 
     def __init__(

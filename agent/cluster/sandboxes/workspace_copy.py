@@ -44,10 +44,7 @@ class MirrorCalls(Protocol):
 
 
 class WorkspaceCopy:
-    """Receives the changes of a sandbox's workspace, and sends those of the user.
-
-    ``limit`` is in bytes, for all received files together.
-    """
+    """Receives changes of a sandbox's workspace, up to a limit, and sends those of the user."""
 
     def __init__(self, workspace: Workspace, mirror: MirrorCalls, limit: int) -> None:
         self._workspace = workspace
@@ -100,11 +97,7 @@ class WorkspaceCopy:
                 self._unsent.discard(path)
 
     def wait_for(self, version: int, give_up: Callable[[], bool] = lambda: False) -> None:
-        """Wait until a version of the node's workspace has been received.
-
-        Raises ``SandboxError`` if the node was lost, the files cannot be stored here, or
-        ``give_up``, asked once a second, returned true.
-        """
+        """Wait until a version of the node's workspace is here, or ``give_up`` returns true."""
         with self._changed:
             while self._version < version:
                 if isinstance(self._failure, SandboxError):

@@ -96,11 +96,7 @@ NAMES = tuple(sorted([*_RULES, NOT_CHECKED]))
 
 
 def check_rule(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Check a rule of a data set; return its arguments, numbers as the rule needs them.
-
-    Raises:
-        TaskError: There is no such rule, or an argument is missing, unknown or out of range.
-    """
+    """Check a rule of a data set; return its arguments, numbers as the rule needs them."""
     if name not in NAMES:
         raise TaskError(f"there is no rule {quote(name)}; the rules are {', '.join(NAMES)}.")
     if name == NOT_CHECKED:

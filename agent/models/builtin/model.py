@@ -17,11 +17,9 @@ WAITING_MESSAGE = "Waiting for the built-in model, which answers one run at a ti
 
 
 class BuiltinModel:
-    """The built-in model for one conversation. The first request loads it.
+    """The built-in model for one conversation, loaded by the first request.
 
-    Args:
-        adapter: Whether the default sampler applies the adapter. It was trained for the tools, so
-            plain mode does without: there it calls tools that do not exist.
+    The adapter was trained for the tools; with it, plain mode calls tools that do not exist.
     """
 
     metered = True

@@ -32,10 +32,9 @@ _log = logging.getLogger(__name__)
 
 
 class InferenceEngine:
-    """llama.cpp in a separate process, on a Unix socket in a private folder.
+    """llama.cpp in a separate process, on a Unix socket in a private folder; thread-safe.
 
-    Thread-safe; a thread must enter ``acquire`` before it requests an answer. The process stops
-    after ``idle_seconds`` without a request.
+    A thread must enter ``acquire`` before it requests an answer.
     """
 
     def __init__(self, files: ModelFiles, idle_seconds: float = IDLE_SECONDS) -> None:
@@ -68,13 +67,7 @@ class InferenceEngine:
         return self._wait_until_ready(self._running_server(), stop)
 
     def request(self, path: str, body: Mapping[str, Any], stop: Stop) -> dict[str, Any]:
-        """Send a request to a path such as ``/tokenize``; return the response, empty if stopped.
-
-        Raises:
-            ContextTooLong: the token ids exceed the context.
-            ModelRefused: the process cannot be started, or rejects the request.
-            ModelUnavailable: the process ended; the next request starts another.
-        """
+        """Send a request to a path such as ``/tokenize``; return the response, empty if stopped."""
         server = self._running_server()
         try:
             if not self._wait_until_ready(server, stop):

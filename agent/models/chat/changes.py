@@ -1,7 +1,7 @@
 """Changes of the messages that an endpoint needs, as named in ``Writing.changes``.
 
-A change is applied to the finished bodies, so that what a request contained can be built again
-from the names alone. The names of fields say that the field is not sent.
+They are applied to the finished bodies, so that a request can be built again from the names
+alone. The names of fields say that the field is not sent.
 """
 
 import hashlib

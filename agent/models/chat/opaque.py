@@ -60,10 +60,7 @@ class OpaqueCollector:
     def collected(
         self, *, before_text: str, has_reasoning: bool, has_calls: bool
     ) -> OpaqueParts | None:
-        """Return the parts of the whole answer; None if there are none.
-
-        ``before_text`` is what the content had before its text, such as ``<think>…</think>``.
-        """
+        """Return the parts of the answer, with what preceded its text (``<think>…</think>``)."""
         parts: dict[str, Any] = {}
         if self._has_empty_reasoning and has_calls and not has_reasoning:
             parts["reasoning_content"] = ""

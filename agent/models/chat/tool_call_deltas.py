@@ -85,9 +85,7 @@ class _PartialCall:
 class ToolCallAssembler:
     """Assembler of fragments into calls, numbered in the order of their starts.
 
-    Args:
-        kept: Called with each fragment and the number of its call.
-        tools: The names of the tools, for names with leaked prefixes and suffixes.
+    ``kept`` is called with each fragment and the number of its call.
     """
 
     def __init__(

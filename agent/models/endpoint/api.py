@@ -50,9 +50,8 @@ No other change writes a message differently when further messages follow it, wh
 class Writing:
     """How a conversation is written for an endpoint.
 
-    Attributes:
-        changes: Names of changes that this model or endpoint needs, known or learned from a
-            refusal; the API's package documents them.
+    ``changes`` are those that it needs, known or learned from a refusal; the API's package
+    documents their names.
     """
 
     family: str = ""
@@ -68,12 +67,7 @@ class Writing:
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """The settings as fields of the body.
-
-    Attributes:
-        body: The fields in their order, without those of ``Api.conversation``.
-        left_out: Settings that cannot be sent, each with a sentence for the user.
-    """
+    """The settings as fields of the body; ``left_out`` ones with a sentence for the user."""
 
     body: Body
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -81,11 +75,7 @@ class Parameters:
 
 
 def sampling(config: ModelConfig, fixed: str, left_out: dict[str, str]) -> dict[str, float | None]:
-    """Return temperature and top-p as fields of the body.
-
-    ``fixed`` says why neither can be sent, such as “this model fixes it”; ``left_out`` receives
-    requested settings that cannot be sent.
-    """
+    """Return temperature and top-p; if ``fixed`` says why not, they are ``left_out``."""
     asked = {"temperature": config.temperature, "top_p": config.top_p}
     if not fixed:
         return asked
@@ -97,14 +87,10 @@ def sampling(config: ModelConfig, fixed: str, left_out: dict[str, str]) -> dict[
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """A requirement that endpoints of an API state in a refusal.
+    """A requirement that endpoints state in a refusal, and the change that fulfils it.
 
-    Attributes:
-        pattern: How they state it.
-        change: The change that fulfils it, as in ``Writing.changes``.
-        notice: A sentence for the user.
-        applies: Whether the body that was sent lacks it.
-        any_status: Whether the refusal may have any status, as that of a chat template.
+    ``applies`` says whether the body that was sent lacks it; ``any_status`` whether the refusal may
+    have any status, as that of a chat template.
     """
 
     pattern: re.Pattern[str]
@@ -130,11 +116,7 @@ class AnswerParser(Protocol):
         """The finish reason if it reports a failure, else empty."""
 
     def feed(self, event: object) -> Iterator[Piece]:
-        """Yield the pieces of an event, of a whole unstreamed body, or of ``END_OF_STREAM``.
-
-        Raises:
-            ModelError: the answer is longer, or has more calls, than the bounds allow.
-        """
+        """Yield the pieces of an event, of a whole unstreamed body, or of ``END_OF_STREAM``."""
 
     def finish(self) -> Iterator[Piece]:
         """Yield the remaining pieces, then the ``Finish``."""

@@ -39,10 +39,9 @@ class EndpointRefused(Exception):
 
 
 class EndpointConnection:
-    """A connection to one endpoint.
+    """A connection to one endpoint through the official packages.
 
-    The official packages send the requests and decode the streams. Their typed models are not
-    used, since they accept any shape without validation; answers are checked where they are read.
+    Their typed models accept any shape without validation: answers are checked where they are read.
     """
 
     def __init__(self, config: ModelConfig, api_name: ApiName) -> None:
@@ -63,12 +62,7 @@ class EndpointConnection:
     async def post(
         self, api: Api, content: bytes, headers: Mapping[str, str]
     ) -> AsyncIterator[AsyncIterator[object]]:
-        """Send a request's body and yield the events of its response, which is closed after.
-
-        Raises:
-            EndpointRefused: the endpoint returned an error.
-            ModelError: the endpoint is unreachable, or its response is not an answer.
-        """
+        """Send a body; yield the events of the response. Raises ``EndpointRefused``."""
         client = self._client_of(api.name)
         with _convert_errors(client, self.endpoint, self._config.read_timeout):
             stream = await client.post(self.url(api), content, headers)

@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 class DeferredEndpointModel:
     """A model behind an endpoint; see ``EndpointModel``.
 
-    Raises:
-        ModelRefused: the URL or the key cannot be used. A proxy or certificate file of the
-            environment that cannot be used refuses the first turn.
+    A proxy or certificate file of the environment that cannot be used refuses the first turn.
     """
 
     def __init__(self, config: ModelConfig, passports: PassportStore | None = None) -> None:

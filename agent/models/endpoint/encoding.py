@@ -24,12 +24,9 @@ _LAST_TURNS = 3  # all but the last one end with a message to the model, and two
 
 @dataclass(frozen=True, slots=True)
 class EncodedRequest:
-    """A request's bytes.
+    """A request's bytes, its messages that are new, and its body.
 
-    Attributes:
-        body: The body, perhaps without the turns between the first one and the last ones.
-        content: The bytes of the whole body.
-        new: The messages that were not encoded before.
+    The body may lack the turns between the first one and the last ones.
     """
 
     body: Body

@@ -51,12 +51,9 @@ _VERSION = re.compile(r"(?<![a-z0-9.])[a-z]?(\d{1,2})(?:[.-](\d{1,2}))?(?![\d.]|
 class Traits:
     """What is known of a model before its first answer.
 
-    Attributes:
-        family: Who made the model, e.g. ``claude``; its own name if that is not known.
-        version: Major and minor version; (0, 0) if the name has none.
-        service: Who answers, e.g. ``openrouter``; empty if that is not known.
-        name: The model's name without its maker's, in lower case.
-        endpoint: The service, or a hash of the host: records do not contain the host.
+    ``family`` is who made it, or its own name; ``version`` (0, 0) if the name has none; ``service``
+    who answers, empty if unknown; ``endpoint`` the service, or a hash of the host, which records do
+    not contain.
     """
 
     family: str

@@ -53,12 +53,7 @@ _ELSEWHERE_PATTERN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Lessons:
-    """What refusals in one API have taught.
-
-    Attributes:
-        dropped: Parameters that are not sent; ``reasoning.summary`` is a field of one.
-        renamed: Parameters with the name that the endpoint takes instead.
-    """
+    """What refusals in one API have taught; ``reasoning.summary`` is a field of a parameter."""
 
     dropped: tuple[str, ...] = ()
     renamed: Mapping[str, str] = field(default_factory=dict)

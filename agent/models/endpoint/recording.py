@@ -12,8 +12,7 @@ from agent.models.transport.redaction import ByteRedactor, KeyRedactor
 def record_request(request: ModelRequest, sent: SentRequest, key: str) -> Iterator[KeyRedactor]:
     """Record the request that is sent inside this context, and its response.
 
-    Yields:
-        The redactor of the answer's pieces. If it finds the key, the response is withheld.
+    It yields the redactor of the answer's pieces. If that finds the key, the response is withheld.
     """
     redactor = KeyRedactor(key)
     if request.recorder is None:

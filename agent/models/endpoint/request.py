@@ -23,13 +23,7 @@ _NO_SETTINGS = {"stream_options", "store", "include"}  # sent with every request
 
 @dataclass(frozen=True, slots=True)
 class PreparedRequest:
-    """A request as the endpoint takes it.
-
-    Attributes:
-        parameters: The body's fields; None for those that the conversation determines.
-        left_out: The names of the settings that are not sent.
-        notices: Sentences for the user on what is left out.
-    """
+    """A request as the endpoint takes it; ``parameters`` and ``left_out`` as in ``SentRequest``."""
 
     request: ModelRequest
     api: Api
@@ -55,7 +49,6 @@ def prepare_request(
     """Return the request for an endpoint.
 
     ``config.extra_body`` may replace any field except ``messages``, ``input`` and ``stream``.
-    ``request.max_tokens`` takes precedence over ``config.max_tokens``.
     """
     lessons = learned.of(api.name)
     limit = config.max_tokens if request.max_tokens is None else request.max_tokens

@@ -1,7 +1,4 @@
-"""Detection of refusals because of the context's or the answer's length.
-
-Each pattern matches the wording of a server or provider, named in its comment.
-"""
+"""Detection of refusals because of the context's or the answer's length."""
 
 import re
 from dataclasses import dataclass
@@ -84,14 +81,7 @@ _CONTEXT_ERROR_CODES = {
 
 @dataclass(frozen=True, slots=True)
 class ErrorDetails:
-    """The content of an endpoint's error response.
-
-    Attributes:
-        text: The message, sanitized for display.
-        codes: The values of ``code`` and ``type``.
-        limit: The context length in tokens, if the error has a field for it.
-        used: The prompt length in tokens, if the error has a field for it.
-    """
+    """The content of an error response: a text for display, codes, and tokens if it states them."""
 
     text: str
     codes: frozenset[str] = frozenset()

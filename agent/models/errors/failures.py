@@ -58,14 +58,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An error response.
-
-    Attributes:
-        status: The HTTP status, or the code of an error inside a stream; None for none.
-        body: The body, parsed if it was JSON.
-        headers: The response headers, names in lower case.
-        streaming: Whether the error came inside a stream that had begun.
-    """
+    """An error response, or an error inside a stream, whose code is the status if it has one."""
 
     status: int | None
     body: object

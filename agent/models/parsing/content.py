@@ -32,12 +32,8 @@ class ContentParser:
     """Incremental splitter of a text stream; works for any fragment boundaries.
 
     Calls in forms that models are trained on are held back, with the text that follows, until
-    ``flush``: they count only if the endpoint sends no call of its own (``end_text_calls``).
-
-    Args:
-        tools: The tools that calls in the text may name.
-        described: Whether the tools are described in the prompt, so that calls come as text: they
-            count at once.
+    ``flush``: they count only if the endpoint sends no call of its own (``end_text_calls``), or at
+    once if the tools are ``described`` in the prompt.
     """
 
     def __init__(self, tools: Sequence[ToolSchema] = (), *, described: bool = False) -> None:

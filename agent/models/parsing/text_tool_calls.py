@@ -61,10 +61,7 @@ def describe_tools(tools: Sequence[ToolSchema]) -> str:
 
 
 def to_text_messages(messages: Sequence[Message], tools: Sequence[ToolSchema]) -> list[Message]:
-    """Return the conversation with tools, calls and results written as text.
-
-    Consecutive user messages are merged, since many chat templates require alternating roles.
-    """
+    """Return the conversation with tools, calls and results as text, in alternating roles."""
     converted: list[Message] = []
     description = describe_tools(tools)
     for message in _with_tool_description(messages, description) if description else messages:

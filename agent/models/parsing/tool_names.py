@@ -10,9 +10,8 @@ _SEPARATOR = re.compile(r"[.:/]")
 def resolve_tool_name(name: str, known: Container[str]) -> str:
     """Return the known tool that ``name`` certainly means, else ``name`` unchanged.
 
-    Recognised are a channel (``NAME<|channel|>commentary``, gpt-oss), a namespace
-    (``functions.NAME``, GPT-5 and Kimi; ``default_api.NAME``, Gemini), and a number (``NAME:0``,
-    Kimi).
+    Models write ``NAME<|channel|>commentary`` (gpt-oss), ``functions.NAME`` (GPT-5, Kimi),
+    ``default_api.NAME`` (Gemini) and ``NAME:0`` (Kimi).
     """
     if name in known:
         return name

@@ -17,9 +17,8 @@ def ensure_tested(
 ) -> dict[int, str]:
     """Test the models that have no fresh passport, several at a time; return problems by number.
 
-    A model behind no endpoint needs no test. One that called no tool in its test may work all the
-    same: its passport says so. ``on_test`` is called from any thread with the numbers that a test
-    concerns; a problem says what to do.
+    A model that called no tool may work all the same: its passport says so. ``on_test`` is called
+    from any thread with the numbers that a test concerns; a problem says what to do.
     """
     groups: dict[tuple[str, ...], tuple[DeferredEndpointModel, list[int]]] = {}
     for number, model in models.items():

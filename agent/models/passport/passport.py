@@ -42,17 +42,9 @@ class Fact:
 class Passport:
     """What is known of a model at an endpoint.
 
-    Attributes:
-        base_url: The endpoint's URL without its query.
-        tested: When it was tested, in seconds since the epoch.
-        problem: Why the test ended early: a sentence; empty if it did not.
-        facts: The facts by name, as in ``_LABELS``.
-        learned: What refusals taught (``agent.models.endpoint``), as JSON.
-        listing: A digest of what the server's list of models says about the model.
-        changed: When the server said something else than at the test, in seconds since the epoch;
-            0 if it did not.
-        prompt_tokens: Prompt tokens that the test cost.
-        generated_tokens: Answer tokens that the test cost.
+    ``base_url`` has no query; a ``problem`` ended the test early; ``listing`` is a digest of what
+    the server's list says about the model. Times are in seconds since the epoch; ``changed`` is
+    when the server said something else than at the test, 0 if it did not.
     """
 
     base_url: str

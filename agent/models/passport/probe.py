@@ -61,11 +61,8 @@ def list_models(config: ModelConfig) -> list[str]:
 class EndpointTest:
     """The result of testing an endpoint.
 
-    Attributes:
-        models: The names of the models that it offers.
-        passport: What was found out; of no model if none was named and several are offered.
-        message: The result as a sentence.
-        is_temporary: Whether the endpoint is busy, and may work a moment later.
+    The passport is of no model if none was named and several are offered; a busy endpoint, which
+    may work a moment later, is temporary.
     """
 
     models: Sequence[str]
@@ -80,10 +77,9 @@ class EndpointTest:
 
 
 def check_endpoint(config: ModelConfig, stop: Stop | None = None) -> EndpointTest:
-    """Test an endpoint; without a model name its only model, or none if it offers several.
+    """Test an endpoint's model, or its only one; none if it offers several.
 
-    The test costs a few hundred tokens and takes at most some 80 s. It never raises a
-    ``ModelError``: the passport says what failed.
+    It costs a few hundred tokens, takes at most some 80 s, and raises no ``ModelError``.
     """
     try:
         url = parse_base_url(config.base_url).display_url

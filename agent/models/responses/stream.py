@@ -200,8 +200,8 @@ class _Places:
     def find(self, event: Mapping[str, Any]) -> int:
         """Return the place of the item that an event is about.
 
-        Without an index it is that of its id; an item with a new id, or that begins after
-        another one has ended, is a further one; everything else is about the last one.
+        Without an index it is that of its id; an item with a new id, or that begins after another
+        one has ended, is a further one; everything else is about the last one.
         """
         item, place = event.get("item"), event.get("output_index")
         item_id = item.get("id") if isinstance(item, Mapping) else event.get("item_id")

@@ -21,13 +21,7 @@ _FORBIDDEN_CHARACTERS = re.compile(r"[\x00-\x20\x7f\\]")
 
 @dataclass(frozen=True, slots=True)
 class BaseUrl:
-    """A normalized base URL.
-
-    Attributes:
-        display_url: The URL without the query, which may contain a secret.
-        query: The query parameters, which some gateways require.
-        is_loopback: Whether it names this machine; such requests bypass proxies.
-    """
+    """A normalized URL; ``display_url`` lacks the query, which may contain a secret."""
 
     url: str
     display_url: str
@@ -36,11 +30,7 @@ class BaseUrl:
 
 
 def parse_base_url(base_url: str) -> BaseUrl:
-    """Parse and normalize a base URL that a user entered.
-
-    Raises:
-        ModelRefused: the URL cannot be used; the message never contains its password.
-    """
+    """Parse and normalize a URL; a ``ModelRefused`` never contains its password."""
     text = base_url.strip()
     if not text:
         raise ModelRefused("No endpoint is set. Enter its address, e.g. " + DEFAULT_URL)

@@ -42,12 +42,7 @@ class EventStreamDecoder:
         self._is_first = True
 
     def feed(self, chunk: bytes) -> Iterator[ServerEvent]:
-        """Yield the events that the bytes complete.
-
-        Raises:
-            UnicodeDecodeError: the bytes are not UTF-8.
-            ResponseTooLarge: a body outside of events is too large.
-        """
+        """Yield the events that the bytes complete."""
         at = 0
         if self._ends_in_return and chunk:
             at = int(chunk.startswith(b"\n"))

@@ -75,13 +75,7 @@ Answer = int | Money | date | Time | NameAnswer | TextAnswer | NameSetAnswer
 
 @dataclass(frozen=True, slots=True)
 class TaskDraft:
-    """A task before its question is worded.
-
-    Attributes:
-        question: Name of the question within the family.
-        slots: Values for the wording's placeholders.
-        files: Name and text of each document.
-    """
+    """A task before its question is worded with ``slots``; ``files`` are texts by name."""
 
     question: str
     slots: dict[str, str]

@@ -72,15 +72,8 @@ def generate_tasks(
 ) -> Iterator[TaskRecord]:
     """Generate tasks with distinct questions, deterministically from the arguments.
 
-    Args:
-        split: What is held out of training.
-        family: One of ``families(split)``; empty for all, in turn.
-        levels: Difficulty levels from 1 to 5, used in turn.
-        question: Only this question of the family, as named in ``wordings``; empty for all.
-
-    Raises:
-        TaskError: the family or the question does not exist, or there are fewer than ``count``
-            distinct tasks.
+    An empty ``family`` means all in turn, an empty ``question`` all of the family. Raises
+    ``TaskError`` if they do not exist, or there are fewer than ``count`` distinct tasks.
     """
     if family and family not in families(split):
         known = ", ".join(families(split))

@@ -34,9 +34,8 @@ def scripted_turns(task: FileTask) -> Iterator[ScriptedTurn]:
 def messages(task: FileTask, steps: int, error_text: str = "") -> list[dict[str, Any]]:
     """Return the conversation, with ``steps`` steps remaining at its start.
 
-    Each message has ``role`` and ``content``; assistant messages also have ``calls``, each with
-    ``name`` and ``arguments``. If ``error_text`` is given, the last command fails with that text on
-    stderr, and the assistant reports the failure.
+    If ``error_text`` is given, the last command fails with that text on stderr, and the assistant
+    reports the failure.
     """
     prompt = prompts.get_bundled(PROMPT_NAME)
     user_text = prompt.user_message(task.text, list(task.input_files))

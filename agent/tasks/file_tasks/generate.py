@@ -39,8 +39,7 @@ def generate_file_tasks(
 ) -> Iterator[FileTask]:
     """Generate file tasks, deterministically; no two share both text and file names.
 
-    ``split`` is what is held out of training, ``family`` one of ``families()``, empty for all in
-    turn. Raises ``TaskError`` if there is no such family, or fewer than ``count`` distinct tasks.
+    An empty ``family`` means all in turn. Raises ``TaskError`` if there are fewer than ``count``.
     """
     if family and family not in FAMILIES:
         raise TaskError(f"family: there is none named {family!r}; {', '.join(families())}.")

@@ -53,10 +53,7 @@ def _yaml_text(value: object) -> str:
 
 
 class TaskSampler:
-    """The random choices for one file task, from the part ``part`` of the values.
-
-    ``slots`` has the values of the template's placeholders, ``files`` the input files.
-    """
+    """The random choices for one file task: values of a part, template slots, input files."""
 
     def __init__(self, rng: Rng, part: Part, wording_part: Part, template: str) -> None:
         self.rng = rng

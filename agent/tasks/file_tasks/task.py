@@ -19,13 +19,9 @@ INPUT, OUTPUT = "input/", "output/"
 
 @dataclass(frozen=True, slots=True)
 class FileTaskDraft:
-    """A file task before it is worded.
+    """A file task before it is worded: the commands, their output, and a check of the result.
 
-    Attributes:
-        content_check: Whether the content of the requested file is correct.
-        stdout: Stdout of the commands, in order; missing entries are empty.
-        files_check: Used instead of ``content_check``: whether the files in ``output/`` are
-            correct.
+    ``content_check`` is for the requested file, ``files_check`` for all files in ``output/``.
     """
 
     commands: tuple[str, ...]
@@ -36,16 +32,11 @@ class FileTaskDraft:
 
 @dataclass(frozen=True, slots=True)
 class FileTask:
-    """A file task.
+    """A file task, with commands that solve it; without any, the model must refuse.
 
-    Attributes:
-        kind: One of the family's kinds; all tasks of a kind have the same solution method.
-        text: The user's message.
-        input_files: Path below ``input/`` → content.
-        commands: Commands that solve it in the workspace; empty if the model must refuse.
-        stdout: Stdout of each command, without the final newline.
-        reply: The assistant's text with ``submit``, or its refusal.
-        check: Whether the files of a workspace (path → content) are correct.
+    All tasks of a kind have the same solution method. ``input_files`` are below ``input/``,
+    ``stdout`` is of each command, ``reply`` the text with ``submit``; ``check`` takes a
+    workspace's files.
     """
 
     id: str

@@ -39,15 +39,7 @@ _UNPARSED = "unparsed"
 
 
 def read(head: Fields, reader: JsonReader) -> Trace:
-    """Yield the trajectory's items.
-
-    Args:
-        head: Its small fields.
-        reader: The file, before its object.
-
-    Raises:
-        TraceError: It is not a trajectory of a known version.
-    """
+    """Yield the trajectory's items, from its small fields and the file before its object."""
     named = head.text("schema_version")
     if named not in _READ:
         raise head.error("schema_version", f"“{named[:40]}” is not one of {', '.join(_READ)}")
@@ -85,9 +77,6 @@ def read_ids(step: Fields) -> TurnIds | None:
     """Return the token ids of a step of the agent; None unless prompt and answer have them.
 
     A step that stands for several requests has none: its ids are those of all together.
-
-    Raises:
-        TraceError: They are no ids, or there are more or fewer log-probabilities.
     """
     metrics = step.fields("metrics")
     prompt = metrics.token_ids("prompt_token_ids")
@@ -226,12 +215,7 @@ class _Step:
 
 
 def write(items: Iterable[Item], run: str) -> Iterator[str]:
-    """Yield the text of the trajectory, a step at a time.
-
-    Args:
-        items: The trace.
-        run: Its id.
-    """
+    """Yield the text of the trajectory, a step at a time."""
     writer = _Writer(run)
     for item in items:
         yield from writer.add(item)

@@ -47,15 +47,7 @@ def samples_of_json(document: Document) -> Iterator[tuple[str, Trace]]:
 
 
 def samples_of_eval(whole: Document, path: Path) -> Iterator[tuple[str, Trace]]:
-    """Yield the samples of an ``.eval`` file, each with its title.
-
-    Args:
-        whole: The file.
-        path: Its path.
-
-    Raises:
-        TraceError: It is damaged, or not a log.
-    """
+    """Yield the samples of an ``.eval`` file, each with its title."""
     with open_zip(path, whole.name) as archive:
         header = next((each for each in _HEADERS if each in archive.infos), "")
         if not header:
@@ -79,12 +71,7 @@ def _title(evaluation: Fields, sample: Document) -> str:
 
 
 def read(evaluation: Fields, sample: Document) -> Trace:
-    """Yield a sample's items.
-
-    Args:
-        evaluation: The log's ``eval``.
-        sample: The sample.
-    """
+    """Yield a sample's items; ``evaluation`` is the log's ``eval``."""
     head, _ = sample.head()
     events = _Events()
     with sample.reader() as reader:

@@ -19,8 +19,7 @@ def read_lines(file: BinaryIO, name: str, max_values: int) -> Iterator[tuple[str
     """Yield each complete line without its end, with its place for messages.
 
     An incomplete last line, left by a process that was killed, is left out. ``max_values`` limits
-    the texts, arrays and objects in one line; numbers take little memory. Raises ``TraceError`` for
-    a line beyond its limits, or too many lines.
+    the texts, arrays and objects in one line; numbers take little memory.
     """
     number = 0
     while line := file.readline(MAX_LINE_BYTES + 1):

@@ -70,10 +70,7 @@ def _gguf_name(name: str, config: Any) -> tuple[str, int]:
 
 
 def _permute_rope_rows(value: Any, heads: int) -> Any:
-    """Permute rows from transformers' RoPE, which pairs halves, to llama.cpp's.
-
-    llama.cpp pairs neighbours.
-    """
+    """Permute rows from transformers' RoPE, which pairs halves, to llama.cpp's: neighbours."""
     rows, columns = value.shape
     halves = value.reshape(heads, 2, rows // heads // 2, columns)
     return halves.transpose(1, 2).reshape(rows, columns).contiguous()

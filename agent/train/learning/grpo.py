@@ -1,7 +1,4 @@
-"""Reinforcement stage: TRL's ``GRPOTrainer`` with the studio's rollouts.
-
-The settings follow the paper.
-"""
+"""Reinforcement stage: TRL's ``GRPOTrainer`` with the studio's rollouts, set as in the paper."""
 
 import time
 import warnings
@@ -32,23 +29,15 @@ _LOSSES = {"sequence-mean-token-sum": "luspo", "token-mean": "dapo"}
 
 
 def rloo_factor(group: Any) -> Any:
-    """Return the factor from GRPO's centred reward to RLOO's advantage.
+    """Return the factor from GRPO's centred reward to RLOO's advantage, by scored rollouts.
 
     r - (S - r)/(G - 1) = (r - S/G) · G/(G - 1)
-
-    Args:
-        group: Number of scored rollouts in each group; the factor for a single one is 1.
     """
     return group / (group - 1).clamp(min=1)
 
 
 class AdvantageGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
-    """GRPO trainer that can also use RLOO's advantage.
-
-    Args:
-        advantage: ``grpo`` or ``rloo``.
-        arguments: Other arguments, as for ``GRPOTrainer``.
-    """
+    """GRPO trainer that can also use RLOO's advantage."""
 
     def __init__(self, advantage: str, **arguments: Any) -> None:
         self._advantage = advantage
@@ -75,19 +64,7 @@ class AdvantageGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
 
 
 class ReinforcementStage:
-    """Reinforcement stage: rollouts of a recipe's tasks, and an update per batch.
-
-    Args:
-        recipe: The recipe.
-        policy: The model in training.
-        runner: Performs the rollouts.
-        tasks: The tasks.
-        log: Receives the figures of each step.
-
-    Raises:
-        TrainError: if there are fewer tasks than a step needs, or vLLM is requested but not
-            installed.
-    """
+    """Reinforcement stage: rollouts of a recipe's tasks, and an update per batch."""
 
     def __init__(
         self,
@@ -117,12 +94,7 @@ class ReinforcementStage:
             )
 
     def train(self, folder: Path, on_step: Any = lambda _: None) -> None:
-        """Train to the end, resuming from the last checkpoint in ``folder``, if any.
-
-        Args:
-            folder: Folder for checkpoints.
-            on_step: Called with the number of each completed step.
-        """
+        """Train to the end, resuming from the last checkpoint in ``folder``, if any."""
         checkpoint = last_checkpoint(folder)
         progress = Progress(
             "reinforcement", self._settings.steps, checkpoint[1] if checkpoint else 0
@@ -204,13 +176,9 @@ def outcome_reward(reward: Sequence[float | None], **_: Any) -> list[float | Non
 def to_trl_batch(finished: Sequence[Rollout], end: int) -> dict[str, list[Any]]:
     """Convert rollouts to the return value of TRL's ``rollout_func``.
 
-    A rollout that cannot be trained on becomes a masked token: its reward still counts in its
-    group's mean. A failed rollout, which is not the model's fault, has the reward None and is
+    A rollout that cannot be trained on becomes a masked token, ``end``: its reward still counts in
+    its group's mean. A failed rollout, which is not the model's fault, has the reward None and is
     excluded from the group.
-
-    Args:
-        finished: The rollouts.
-        end: A token to use as the placeholder.
     """
     batch: dict[str, list[Any]] = {
         "prompt_ids": [], "completion_ids": [], "env_mask": [], "logprobs": [], "reward": [],

@@ -27,14 +27,7 @@ def sandbox_solution(
 ) -> Solution:
     """Return a scripted solution in a sandbox, as the model's turns.
 
-    Args:
-        task: A task whose answer is in the file that its question names.
-        right_probability: Probability of the right answer.
-        guesses: Other possible answers.
-        rng: Source of randomness.
-
-    Raises:
-        NoSolution: if the question does not name exactly one file.
+    Raises ``NoSolution`` if the question does not name exactly one file.
     """
     answer_file, others = _answer_file(task)
     if rng.randbelow(1000) < right_probability * 1000:

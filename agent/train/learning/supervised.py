@@ -33,15 +33,7 @@ def train(
     folder: Path,
     log: TrainingLog,
 ) -> None:
-    """Train on demonstrations; the environment's tokens are read but not learned.
-
-    Args:
-        recipe: Determines steps, batches and learning rate.
-        model: The model, trained in place.
-        demonstrations: Training sequences, repeated as needed.
-        folder: Folder for checkpoints; training resumes from the last one.
-        log: Receives the figures of each step.
-    """
+    """Train the model from the last checkpoint on; the environment's tokens are not learned."""
     config = recipe.supervised
     assert config is not None
     schedule, options = _SCHEDULES[config.decay]

@@ -26,11 +26,7 @@ _WORD = re.compile(r"[^\W\d_]{3,}")
 
 
 def find_trajectories(path: Path) -> list[Path]:
-    """Return the trajectories that a path names: all of a folder, or a file; none if it is not one.
-
-    Raises:
-        TrainError: if a folder has none, or one is of a version that is not known.
-    """
+    """Return the trajectories of a folder or a file; none if the file is not one."""
     if not path.is_dir():
         return [path] if _is_trajectory(path) else []
     files = sorted(each for each in path.rglob("*.json") if each.is_file())
@@ -43,13 +39,7 @@ def find_trajectories(path: Path) -> list[Path]:
 def read_trajectories(
     files: list[Path], config: SupervisedConfig, policy: Policy
 ) -> list[TokenSequence]:
-    """Read as many sequences from trajectories as the recipe requests.
-
-    Raises:
-        TrainError: if a step of the agent has no token ids, or not of the policy's tokenizer, or
-            a sequence is too long; names file, line and field.
-        TraceError: if a file is not valid.
-    """
+    """Read as many sequences as the recipe requests; errors name file, line and field."""
     if config.truncated_share:
         raise TrainError("supervised.truncated_share: is for files of conversations, not for ATIF.")
     ids = _IdCheck(policy)

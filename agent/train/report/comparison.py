@@ -54,10 +54,7 @@ def _check_ended(log: TrainingLog) -> None:
 
 
 def draw(groups: Sequence[Group], path: Path) -> None:
-    """Plot the rewards of all steps, in the format that the path's suffix names.
-
-    Trainings are drawn in pale colours, means of groups in strong ones.
-    """
+    """Plot the rewards of all steps: trainings in pale colours, means of groups in strong ones."""
     rewarded = {
         group.name: lines
         for group in groups

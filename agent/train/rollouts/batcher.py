@@ -17,9 +17,8 @@ _POLL_SECONDS = 0.2
 class SamplingBatcher:
     """Collects sampling requests and decodes them in batches, in its own thread.
 
-    A batch starts when all active rollouts wait for an answer, or when no request has arrived
-    for ``max_wait`` seconds. So a rollout that waits for its sandbox delays the others only
-    briefly, and one that ends or fails does not delay them.
+    A batch starts when all active rollouts wait for an answer, or when no request has arrived for
+    ``max_wait`` seconds, so that a sandbox's start delays the others only briefly.
     """
 
     def __init__(self, decode: Decode, *, max_wait: float = 3.0, max_rows: int = 64) -> None:

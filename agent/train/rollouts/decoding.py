@@ -15,14 +15,7 @@ _MAX_ENDED_SHARE = 0.3
 
 @dataclass
 class SamplingRow:
-    """A requested answer.
-
-    Attributes:
-        ids: The prompt's token ids; at least one.
-        seed: Random seed; the same seed gives the same answer.
-        is_cancelled: Returns whether the answer is no longer needed.
-        logprobs: The log-probabilities of ``generated``, at the sampling temperature.
-    """
+    """A requested answer; the same seed gives the same one."""
 
     ids: Sequence[int]
     max_tokens: int

@@ -62,10 +62,7 @@ class Policy:
             self.model.train(training)
 
     def use_vllm(self, vllm: Any) -> None:
-        """Sample with TRL's ``VLLMGeneration`` from now on, instead of the model itself.
-
-        TRL updates vLLM's weights. Written from TRL's source; untested.
-        """
+        """Sample with TRL's ``VLLMGeneration`` from now on; from TRL's source, untested."""
         self._vllm = vllm
 
     def sample(self, ids: Sequence[int], max_tokens: int, stop: Stop) -> Iterator[SampledTokens]:

@@ -23,8 +23,7 @@ class Results:
     """Result files in a folder; each rollout is written as a line when it ends.
 
     The command ``score`` reads ``results.jsonl``. If tasks are repeated, each repetition has its
-    own file: ``results-2.jsonl`` and so on. Raises ``TaskError`` if the folder already contains
-    results, or cannot be written.
+    own file: ``results-2.jsonl`` and so on.
     """
 
     def __init__(self, folder: Path, repeat: int, total: int) -> None:

@@ -52,14 +52,7 @@ _MAX_ANSWER_BYTES = 1024**2
 
 @dataclass(frozen=True, slots=True)
 class RolloutPlan:
-    """Settings of a set of rollouts.
-
-    Attributes:
-        concurrency: Concurrent rollouts, each with its own thread and sandbox.
-        mode: ``sandbox``, or ``plain`` as the baseline: documents in the prompt, no tools.
-        network: Network policy of the sandboxes; tasks about documents need no network.
-        repeat: Number of rollouts per task.
-    """
+    """Settings of a set of rollouts; tasks about documents need no network."""
 
     limits: Limits
     concurrency: int = 4
@@ -76,19 +69,10 @@ class RolloutPlan:
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """Result of one run.
+    """Result of one run; ``number`` counts all in the order of the tasks, ``repeat`` within one.
 
-    Attributes:
-        number: Index among all rollouts, in the order of the tasks; rollouts of the same task
-            are adjacent.
-        repeat: Index among the rollouts of its task.
-        folder: The run's folder, with journal and workspace.
-        reason: The reason, if it did not end well.
-        answer: The submitted answer; None if there is none, or it does not count.
-        reward: From 0 to 1.
-        seconds: Wall time of the run, including preparation of the sandbox.
-        setup_seconds: Seconds until the sandbox was ready.
-        capabilities: Share of the steps that used each capability; None in plain mode.
+    ``answer`` is None if there is none or it does not count; ``seconds`` include
+    ``setup_seconds``, until the sandbox was ready; capabilities are unknown in plain mode.
     """
 
     task: TaskRecord
@@ -138,17 +122,8 @@ def run_rollouts(
     """Perform rollouts of tasks; yield each when it ends, so in no particular order.
 
     When the iteration ends for any reason, the active runs are stopped gracefully and awaited.
-
-    Args:
-        tasks: The tasks, consumed lazily.
-        make_model: Creates the model of one run; called in the run's thread.
-        stop: Starts no further tasks; active runs are yielded as ``stopped``.
-        elsewhere: Carries the rollouts out elsewhere; ``make_model`` is not used then.
-
-    Raises:
-        TaskError: if a task's files cannot be written, or its answer cannot be scored.
-        RunError: if there is no disk space for a run's journal.
-        NoNodeLeft: if no node is left that could carry out a run.
+    After ``stop``, active runs are yielded as ``stopped``. ``make_model`` is called in the run's
+    thread.
     """
     stop_active = Stop()
     jobs = _jobs(tasks, plan.repeat)

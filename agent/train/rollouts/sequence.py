@@ -10,10 +10,8 @@ from agent.events import Event, ModelAnswered
 class TokenSequence:
     """Token ids of a run, exactly as the model read and sampled them.
 
-    Attributes:
-        mask: 1 for generated ids, 0 for ids from the environment, which are never trained on.
-        logprobs: Log-probabilities of generated ids at sampling time; 0 elsewhere.
-        prompt: Number of ids before the first answer.
+    The mask is 1 for generated ids, 0 for ids from the environment, which are never trained on and
+    have log-probability 0. ``prompt`` is the number of ids before the first answer.
     """
 
     ids: tuple[int, ...]

@@ -50,10 +50,7 @@ class RolloutRunner:
         tasks: Sequence[TaskRecord],
         on_end: Callable[[], None] = lambda: None,
     ) -> list[Rollout]:
-        """Perform rollouts with any models; ``on_end`` is called after each rollout.
-
-        Raises ``TrainError`` if the rollouts were stopped, or most of them failed.
-        """
+        """Perform rollouts with any models; ``on_end`` is called after each rollout."""
         by_number: dict[int, Rollout] = {}
         rollouts = run_rollouts(tasks, make_model, self._studio, self._plan)
         with closing(rollouts) as finished:

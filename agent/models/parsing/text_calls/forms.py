@@ -80,12 +80,7 @@ class CallReader:
         return self.resolve(name) != resolve_tool_name(name, self._known)
 
     def read(self, opening: str, body: str) -> list[Call]:
-        """Return the calls of a block; empty if it is none or names an unknown tool.
-
-        Args:
-            opening: One of ``CLOSINGS``; empty for JSON, alone or fenced.
-            body: The text between the opening and its closing.
-        """
+        """Return a block's calls, if all name known tools; an empty ``opening`` means JSON."""
         calls = [self._resolved(*call) for call in _reader(opening, body)(self, body)]
         return calls if all(name in self._tools for name, _ in calls) else []
 

@@ -44,10 +44,9 @@ class JsonScanner:
 
 
 def read_objects(text: str) -> Iterator[dict[str, object]]:
-    """Yield the objects of a text of one or several JSON values; braces may be doubled.
+    """Yield the objects of one or several JSON values; doubled braces and loose ends are accepted.
 
-    Line breaks in strings, separating commas and superfluous closing brackets are accepted;
-    anything else raises ``ValueError``.
+    Loose ends are line breaks in strings, separating commas and superfluous closing brackets.
     """
     text = text.strip()
     if text.startswith("{{"):

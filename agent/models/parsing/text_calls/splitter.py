@@ -41,13 +41,10 @@ _MAX_BEGUN_LENGTH = 128
 class CallSplitter:
     """Incremental splitter of a text stream; works for any fragment boundaries.
 
-    With ``described``, line breaks after a call are dropped.
-
-    Args:
-        tools: The tools that calls may name.
-        described: Whether the text describes the tools to the model
-            (``agent.models.parsing.text_tool_calls``). If so, calls are ``CallPiece``, and those in
-            the described form count whatever they say. Otherwise calls are ``FoundCalls``.
+    If the tools are ``described`` to the model in the text
+    (``agent.models.parsing.text_tool_calls``), calls are ``CallPiece``, those in the described
+    form whatever they say, and line breaks after them are dropped. Otherwise calls are
+    ``FoundCalls``.
     """
 
     def __init__(self, tools: Sequence[ToolSchema] = (), *, described: bool = False) -> None:
