@@ -26,12 +26,10 @@ from sandbox_ui import health
 from sandbox_ui.auth.access import RunGroups
 from sandbox_ui.auth.identity import Identities
 from sandbox_ui.auth.middleware import AuthMiddleware
-from sandbox_ui.compare.group_manager import GroupManager
-from sandbox_ui.compare.inputs import delete_unrecorded_drafts
-from sandbox_ui.compare.manager import ComparisonManager
-from sandbox_ui.compare.registry import ExperimentRegistry
-from sandbox_ui.evals.listing import RunListing
-from sandbox_ui.evals.manager import EvaluationManager
+from sandbox_ui.experiments.inputs import delete_unrecorded_drafts
+from sandbox_ui.experiments.listing import RunListing
+from sandbox_ui.experiments.manager import ExperimentManager
+from sandbox_ui.experiments.registry import ExperimentRegistry
 from sandbox_ui.history.catalog import Catalog
 from sandbox_ui.history.expiry import ExpiryJob
 from sandbox_ui.limits.body_limit import BodyLimit
@@ -117,8 +115,8 @@ class Services:
     quota: Quota
     expiry: ExpiryJob
     usage: UsageReporter
-    comparisons: ComparisonManager
-    evaluations: EvaluationManager
+    comparisons: ExperimentManager
+    evaluations: ExperimentManager
     previews_at_start: bool
     previews: PreviewService = field(default_factory=PreviewService)
     closing: asyncio.Event = field(default_factory=asyncio.Event)
@@ -147,8 +145,8 @@ class Services:
         usage = UsageReporter(
             catalog, admission, provider, settings, limits, expiry.rule.description
         )
-        comparisons = ComparisonManager(registry, runs, catalog, quota, settings)
-        evaluations = EvaluationManager(suites, runs, catalog, settings)
+        comparisons = ExperimentManager(registry, runs, catalog, quota, settings)
+        evaluations = ExperimentManager(suites, runs, catalog, quota, settings)
         return cls(
             settings, provider, runs, identities, catalog, quota, expiry, usage, comparisons,
             evaluations, previews_at_start,
@@ -198,7 +196,7 @@ class Services:
         """Yield all routes; those of a single run (stream, files, previews) come last."""
         runs, previews = self.runs, self.previews
         receiver = Receiver(self.settings.data, self.quota)
-        groups: dict[Kind, GroupManager] = {
+        groups: dict[Kind, ExperimentManager] = {
             "comparison": self.comparisons,
             "evaluation": self.evaluations,
         }

@@ -110,6 +110,11 @@ def is_infrastructure_failure(status: str, reason: str) -> bool:
     return status == "failed" and not is_models_failure(reason)
 
 
+def has_answer(summary: Summary) -> bool:
+    """Whether a run has ended with a result that can be scored."""
+    return has_ended(summary) and not is_infrastructure(summary)
+
+
 def run_outcome(
     entry: RunEntry, summaries: Summaries, scores: Mapping[str, ScoreEntry], *, running: bool
 ) -> Outcome:

@@ -22,11 +22,13 @@ from anyio.to_thread import run_sync
 from gradio.events import api
 
 from sandbox_ui.auth.access import get_access
-from sandbox_ui.compare.group_manager import GroupManager
-from sandbox_ui.compare.manager import ComparisonManager
-from sandbox_ui.compare.request import ComparisonRequest, StrictRequest, parse
-from sandbox_ui.evals.manager import EvaluationManager
-from sandbox_ui.evals.request import EvaluationRequest
+from sandbox_ui.experiments.manager import ExperimentManager
+from sandbox_ui.experiments.request import (
+    ComparisonRequest,
+    EvaluationRequest,
+    ExperimentRequest,
+    parse,
+)
 from sandbox_ui.page.handlers import follow_until_end, gradio_errors
 
 
@@ -38,7 +40,7 @@ class ExperimentFunctions:
         evaluations: The evaluations.
     """
 
-    def __init__(self, comparisons: ComparisonManager, evaluations: EvaluationManager) -> None:
+    def __init__(self, comparisons: ExperimentManager, evaluations: ExperimentManager) -> None:
         self._comparisons = comparisons
         self._evaluations = evaluations
 
@@ -177,7 +179,10 @@ class ExperimentFunctions:
 
 
 def _start(
-    request: gr.Request, manager: GroupManager, kind: type[StrictRequest], body: dict[str, Any]
+    request: gr.Request,
+    manager: ExperimentManager,
+    kind: type[ExperimentRequest],
+    body: dict[str, Any],
 ) -> str:
     with gradio_errors():
         access = get_access(request)
@@ -189,7 +194,7 @@ def _start(
 
 async def _follow(
     request: gr.Request,
-    manager: GroupManager,
+    manager: ExperimentManager,
     experiment: str,
     describe: Callable[[str], dict[str, Any]],
 ) -> AsyncGenerator[dict[str, Any], None]:
@@ -203,7 +208,7 @@ async def _follow(
             yield described
 
 
-def _stop(request: gr.Request, manager: GroupManager, experiment: str) -> str:
+def _stop(request: gr.Request, manager: ExperimentManager, experiment: str) -> str:
     with gradio_errors():
         get_access(request).require_edit_group(manager.registry.kind, str(experiment))
         manager.stop(experiment)

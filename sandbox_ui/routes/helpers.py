@@ -28,7 +28,7 @@ from agent.errors import (
 from agent.experiments.folder import KINDS
 from agent.workspace.paths import RelPath
 from sandbox_ui.auth.access import ReadOnly, SignInRequired, get_access
-from sandbox_ui.compare.group_manager import GroupManager
+from sandbox_ui.experiments.manager import ExperimentManager
 from sandbox_ui.history.catalog import Catalog
 from sandbox_ui.limits.body_limit import parse_body
 from sandbox_ui.limits.receiving import UploadStalled
@@ -189,7 +189,7 @@ def _status(error: StudioError) -> int:
 
 
 async def change_title_or_pin(
-    request: Request, items: Catalog | GroupManager, item: str
+    request: Request, items: Catalog | ExperimentManager, item: str
 ) -> Response:
     """Change an item's ``title`` or ``pinned`` as the request's body says; return what was saved.
 

@@ -13,7 +13,7 @@ from agent.errors import StudioError, UsageError
 from agent.events import StepNoted, now
 from agent.history.index import HistoryEntry, HistoryPage
 from sandbox_ui.auth.access import get_access
-from sandbox_ui.evals.listing import RunListing
+from sandbox_ui.experiments.listing import RunListing
 from sandbox_ui.history.catalog import Catalog, Relations
 from sandbox_ui.routes.helpers import (
     RUN_PATH,

@@ -14,7 +14,7 @@ from agent.experiments.folder import KINDS
 from sandbox_ui.auth import share_links
 from sandbox_ui.auth.identity import Identities
 from sandbox_ui.auth.share_links import Shareable
-from sandbox_ui.compare.group_manager import GroupManager
+from sandbox_ui.experiments.manager import ExperimentManager
 from sandbox_ui.routes.helpers import (
     COMPARISON_PATH,
     EVALUATION_PATH,
@@ -43,7 +43,7 @@ class ShareLinkRoutes:
     def __init__(
         self,
         runs: RunManager,
-        groups: Mapping[Kind, GroupManager],
+        groups: Mapping[Kind, ExperimentManager],
         identities: Identities,
     ) -> None:
         self._runs = runs
@@ -101,7 +101,7 @@ class ShareLinkRoutes:
         folder: Shareable = self._groups[kind].registry.folder(request.path_params[kind])
         return folder
 
-    def _group(self, request: Request) -> GroupManager:
+    def _group(self, request: Request) -> ExperimentManager:
         return self._groups[_kind(request)]
 
     def _query_for(self, token: str) -> str:

@@ -4,7 +4,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar
 
 from anyio.to_thread import run_sync
 from starlette.requests import Request
@@ -17,8 +17,14 @@ from agent.experiments.folder import KINDS as FOLDERS
 from agent.report import groups
 from sandbox_ui.auth.access import Access, get_access
 from sandbox_ui.auth.user import User
-from sandbox_ui.compare.group_manager import GroupManager
-from sandbox_ui.compare.request import ResumeRequest, StrictRequest, parse
+from sandbox_ui.experiments.manager import ExperimentManager
+from sandbox_ui.experiments.request import ExperimentRequest, ResumeRequest, parse
+from sandbox_ui.experiments.stream import (
+    ExperimentStream,
+    parse_cursors,
+    parse_runs,
+    stream_response,
+)
 from sandbox_ui.routes.helpers import (
     change_title_or_pin,
     download_headers,
@@ -32,19 +38,20 @@ from sandbox_ui.scheduling.limiter import PerUserLimiter
 
 _MAX_AT_ONCE = 2
 _HIDDEN_SETTINGS = ("baseUrl", "extraBody")
-_Manager = TypeVar("_Manager", bound=GroupManager)
 
 
-class ExperimentRoutes(ABC, Generic[_Manager]):
+class ExperimentRoutes(ABC):
     """Routes of the experiments of one kind.
 
     Args:
         closing: Set when the application shuts down; streams then end.
     """
 
-    request_class: ClassVar[type[StrictRequest]]
+    request_class: ClassVar[type[ExperimentRequest]]
 
-    def __init__(self, manager: _Manager, runs: RunManager, closing: asyncio.Event) -> None:
+    def __init__(
+        self, manager: ExperimentManager, runs: RunManager, closing: asyncio.Event
+    ) -> None:
         self._manager = manager
         self._runs = runs
         self._closing = closing
@@ -66,15 +73,12 @@ class ExperimentRoutes(ABC, Generic[_Manager]):
             route(f"{self._path}/export.{{kind}}", self.export),
             route(f"{self._path}/stop", self.stop, "POST"),
             route(f"{self._path}/resume", self.resume, "POST"),
+            route(f"{self._path}/retry-infrastructure", self.retry, "POST"),
         ]
 
     @abstractmethod
     def _further_routes(self) -> list[Route]:
         """Return the routes that only this kind has."""
-
-    @abstractmethod
-    async def events(self, request: Request) -> Response:
-        """Stream the experiment."""
 
     @abstractmethod
     def _hidden(self, described: dict[str, Any]) -> dict[str, Any]:
@@ -94,6 +98,31 @@ class ExperimentRoutes(ABC, Generic[_Manager]):
         """Return the experiment with its members, runs and results."""
         return json_response(await self._shown(request, self._manager.describe))
 
+    async def events(self, request: Request) -> Response:
+        """Stream the experiment and its runs; see ``sandbox_ui.experiments.stream``.
+
+        Query parameters: ``runs``: the ids of the runs to follow, with commas; by default each
+        member's latest, of a comparison. ``cursor`` (repeated, or with commas): ``RUN:CURSOR``, to
+        continue; for an evaluation, that of the description or of the last message.
+        """
+        experiment, access, query = self._id(request), get_access(request), request.query_params
+        known = await run_sync(self._manager.registry.run_ids, experiment)
+        cells = self._kind == "evaluation"
+        stream = ExperimentStream(
+            experiment,
+            self._manager,
+            self._runs,
+            parse_runs(query.get("runs"), known),
+            {} if cells else parse_cursors(query.getlist("cursor")),
+            query.get("cursor", "") if cells else "",
+            partial(self._for_reader, access=access, experiment=experiment),
+        )
+        return stream_response(
+            stream,
+            lambda: self._is_over(access, experiment),
+            can_edit=access.can_edit_group(self._kind, experiment),
+        )
+
     async def export(self, request: Request) -> Response:
         """Return the table as csv, json, tex or md, the figure as svg or png, all as html."""
         kind = request.path_params["kind"]
@@ -108,13 +137,21 @@ class ExperimentRoutes(ABC, Generic[_Manager]):
         return Response(content, headers=headers, media_type=MEDIA_TYPES[kind])
 
     async def stop(self, request: Request) -> Response:
-        """Stop all runs, and start no more of them."""
-        await run_sync(self._manager.stop, self._id(request))
+        """Stop all runs, or those of the ``member`` with this index; start no more of them."""
+        body = await read_json(request) if await request.body() else {}
+        member = body.get("member")
+        if member is not None and (not isinstance(member, int) or isinstance(member, bool)):
+            raise UsageError("“member” must be the index of a member.")
+        await run_sync(self._manager.stop, self._id(request), member)
         return Response(status_code=204)
 
     async def resume(self, request: Request) -> Response:
         """Start the runs that are missing; keys are given again."""
         return await self._continue(request, self._manager.resume)
+
+    async def retry(self, request: Request) -> Response:
+        """Start again the runs with infrastructure errors, and only those."""
+        return await self._continue(request, self._manager.retry_infrastructure)
 
     async def change(self, request: Request) -> Response:
         """Change the ``title`` (empty: the task's first line, the suites' titles) or ``pinned``."""

@@ -1,6 +1,5 @@
 """Routes of comparisons: those of experiments, and comparisons of runs that exist."""
 
-from functools import partial
 from typing import Any
 
 from anyio.to_thread import run_sync
@@ -11,20 +10,13 @@ from starlette.routing import Route
 from agent.errors import UsageError
 from agent.experiments.experiment import MAX_MEMBERS
 from sandbox_ui.auth.access import get_access
-from sandbox_ui.compare.manager import ComparisonManager
-from sandbox_ui.compare.request import ComparisonRequest
-from sandbox_ui.compare.selection import NotComparable
-from sandbox_ui.compare.stream import (
-    ComparisonStream,
-    parse_cursors,
-    parse_runs,
-    stream_response,
-)
+from sandbox_ui.experiments.request import ComparisonRequest
+from sandbox_ui.experiments.selection import NotComparable
 from sandbox_ui.routes.experiments.base import ExperimentRoutes
 from sandbox_ui.routes.helpers import json_response, read_json, route
 
 
-class ComparisonRoutes(ExperimentRoutes[ComparisonManager]):
+class ComparisonRoutes(ExperimentRoutes):
     """Routes of comparisons."""
 
     request_class = ComparisonRequest
@@ -48,38 +40,6 @@ class ComparisonRoutes(ExperimentRoutes[ComparisonManager]):
         except NotComparable as error:
             return json_response({"error": str(error), "differences": error.differences}, 409)
         return json_response({"id": comparison}, 201)
-
-    async def events(self, request: Request) -> Response:
-        """Stream the comparison and its runs; see ``sandbox_ui.compare.stream``.
-
-        Query parameters: ``runs``: the ids of the runs to follow, with commas; by default each
-        member's latest. ``cursor`` (repeated, or with commas): ``RUN:CURSOR``, to continue.
-        """
-        comparison, access = self._id(request), get_access(request)
-        query = request.query_params
-        known = await run_sync(self._manager.registry.run_ids, comparison)
-        stream = ComparisonStream(
-            comparison,
-            self._manager,
-            self._runs,
-            parse_runs(query.get("runs"), known),
-            parse_cursors(query.getlist("cursor")),
-            partial(self._for_reader, access=access, experiment=comparison),
-        )
-        return stream_response(
-            stream,
-            lambda: self._is_over(access, comparison),
-            can_edit=access.can_edit_group("comparison", comparison),
-        )
-
-    async def stop(self, request: Request) -> Response:
-        """Stop all runs, or those of the ``member`` with this index."""
-        body = await read_json(request) if await request.body() else {}
-        member = body.get("member")
-        if member is not None and (not isinstance(member, int) or isinstance(member, bool)):
-            raise UsageError("“member” must be the index of a member.")
-        await run_sync(self._manager.stop, self._id(request), member)
-        return Response(status_code=204)
 
     def _hidden(self, described: dict[str, Any]) -> dict[str, Any]:
         expected = described["expected"]

@@ -1,6 +1,5 @@
-"""Routes of evaluations: those of experiments, suites, the list, and retries."""
+"""Routes of evaluations: those of experiments, suites and the list."""
 
-from functools import partial
 from typing import Any
 
 from anyio.to_thread import run_sync
@@ -11,14 +10,12 @@ from starlette.routing import Route
 from agent.experiments import suites
 from agent.grading.checks import CHECKS, EXTRACTED, EXTRACTIONS
 from sandbox_ui.auth.access import get_access
-from sandbox_ui.evals.manager import EvaluationManager
-from sandbox_ui.evals.request import EvaluationRequest
-from sandbox_ui.evals.stream import EvaluationStream, stream_response
+from sandbox_ui.experiments.request import EvaluationRequest
 from sandbox_ui.routes.experiments.base import ExperimentRoutes
 from sandbox_ui.routes.helpers import json_response, route
 
 
-class EvaluationRoutes(ExperimentRoutes[EvaluationManager]):
+class EvaluationRoutes(ExperimentRoutes):
     """Routes of evaluations."""
 
     request_class = EvaluationRequest
@@ -27,7 +24,6 @@ class EvaluationRoutes(ExperimentRoutes[EvaluationManager]):
         return [
             route("/api/suites", self.suites),
             route(self._place, self.list),
-            route(f"{self._path}/retry-infrastructure", self.retry, "POST"),
         ]
 
     async def suites(self, request: Request) -> Response:
@@ -45,27 +41,6 @@ class EvaluationRoutes(ExperimentRoutes[EvaluationManager]):
         short = request.query_params.get("overview", "") == "1"
         describe = self._manager.overview if short else self._manager.describe
         return json_response(await self._shown(request, describe))
-
-    async def events(self, request: Request) -> Response:
-        """Stream the evaluation; see ``sandbox_ui.evals.stream``.
-
-        Query parameters: ``cursor``: that of the description, or of the last message.
-        """
-        evaluation, access = self._id(request), get_access(request)
-        stream = EvaluationStream(
-            evaluation,
-            self._manager,
-            request.query_params.get("cursor", ""),
-            partial(self._for_reader, access=access, experiment=evaluation),
-        )
-        return stream_response(
-            stream,
-            lambda: self._is_over(access, evaluation),
-        )
-
-    async def retry(self, request: Request) -> Response:
-        """Start again the runs with infrastructure errors, and only those."""
-        return await self._continue(request, self._manager.retry_infrastructure)
 
     def _hidden(self, described: dict[str, Any]) -> dict[str, Any]:
         judge = described["judge"]

@@ -18,10 +18,13 @@ from agent.tasks.task import TaskRecord
 from agent.train.rollouts.rollouts import Rollout, RolloutPlan, run_rollouts
 from agent.train.rollouts.sandboxes import ProcessSandboxProvider
 from sandbox_ui.auth.user import OPERATOR
-from sandbox_ui.compare.manager import ComparisonManager
-from sandbox_ui.compare.request import ComparisonRequest, ResumeRequest
-from sandbox_ui.evals.manager import EvaluationManager
-from sandbox_ui.evals.request import EvaluationRequest, SuiteRequest
+from sandbox_ui.experiments.manager import ExperimentManager
+from sandbox_ui.experiments.request import (
+    ComparisonRequest,
+    EvaluationRequest,
+    ResumeRequest,
+    SuiteRequest,
+)
 from tests.contract.continuing.drivers import Background, ContinuedOnThePage, Driver, Page
 from tests.contract.continuing.work import TASK
 from tests.support.evaluations.suites import sums
@@ -55,7 +58,7 @@ class Group(Driver):
 
 class PageGroup(Page, Group):
     @property
-    def manager(self) -> ComparisonManager | EvaluationManager:
+    def manager(self) -> ExperimentManager:
         if self.kind == "comparison":
             return self.services.comparisons
         return self.services.evaluations

@@ -21,7 +21,7 @@ from agent.runs.spec import RunSpec
 from agent.settings import Settings
 from sandbox_ui.auth.access import Access
 from sandbox_ui.auth.user import OPERATOR
-from sandbox_ui.compare.definition import members_of
+from sandbox_ui.experiments.definition import members_of
 from sandbox_ui.openai_api.options import parse_options
 from sandbox_ui.page.handlers import ButtonHandlers
 from sandbox_ui.runs.service import RunRequest, model_for

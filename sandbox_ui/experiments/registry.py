@@ -5,11 +5,11 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from agent.data_folder import existing_folders
-from agent.errors import RunError
+from agent.errors import RunError, StorageFull
 from agent.experiments.experiment import Experiment, Kind
 from agent.experiments.folder import KINDS, ExperimentFolder
 from agent.experiments.suite import Suite
-from sandbox_ui.compare.cells import Cells
+from sandbox_ui.experiments.cells import Cells
 
 
 class ExperimentRegistry:
@@ -32,8 +32,14 @@ class ExperimentRegistry:
     def create(
         self, definition: Experiment, suites: Sequence[Suite] = (), title: str = ""
     ) -> ExperimentFolder:
-        """Create an experiment; its id and time are set here. Raises ``OSError``."""
-        return self._add(ExperimentFolder.create(self._data, definition, suites, title))
+        """Create an experiment; its id and time are set here. Raises ``StorageFull``."""
+        try:
+            return self._add(ExperimentFolder.create(self._data, definition, suites, title))
+        except OSError as error:
+            raise StorageFull(
+                f"The {self.kind} cannot be created: {error.strerror}. "
+                "Free some space on the studio's disk."
+            ) from error
 
     def cells(self, group: str) -> Cells:
         """Return the cells of an experiment. Raises ``RunError`` if it does not exist."""

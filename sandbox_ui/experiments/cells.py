@@ -1,4 +1,4 @@
-"""The cells of one evaluation, task by member, kept up to date one by one.
+"""The cells of one experiment, task by member, kept up to date one by one.
 
 Each change of a cell gets a number. A follower asks for the cells that have changed since the
 number that it knows; the cost of an event does not depend on how many cells there are.
@@ -35,7 +35,7 @@ class Changes:
 
 
 class Cells:
-    """The cells of one evaluation. Thread-safe."""
+    """The cells of one experiment. Thread-safe."""
 
     def __init__(self, folder: ExperimentFolder) -> None:
         self._folder = folder
@@ -54,7 +54,7 @@ class Cells:
 
     @property
     def latest(self) -> float:
-        """When the last run was created, or else the evaluation."""
+        """When the last run was created, or else the experiment."""
         times = (entry.at for entry in self._by_run.values())
         return max(times, default=self._folder.definition.created)
 
@@ -70,7 +70,7 @@ class Cells:
             return set(self._by_run)
 
     def entry(self, run: str) -> RunEntry | None:
-        """Return which run it is; None if it does not belong to the evaluation."""
+        """Return which run it is; None if it does not belong to the experiment."""
         return self._by_run.get(run)
 
     def entry_at(self, task: int, member: int, repetition: int) -> RunEntry | None:
@@ -104,7 +104,7 @@ class Cells:
         """Compute all cells, or all of them again: a run may have been deleted or continued.
 
         Args:
-            running: Whether the evaluation's runs are being carried out.
+            running: Whether the experiment's runs are being carried out.
         """
         with self._lock:
             self._loaded = True

@@ -1,12 +1,17 @@
-"""The definition of a comparison from a request, and the options of its members."""
+"""The definition of an experiment from a request, its suites, and its members' options."""
 
+import shutil
+import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any
 
 from agent.errors import ModelRefused, RunError, UsageError
 from agent.events import Mode
+from agent.experiments import suites as known_suites
 from agent.experiments.experiment import (
     MAX_LABEL,
     ExpectedAnswer,
@@ -16,19 +21,25 @@ from agent.experiments.experiment import (
     check,
 )
 from agent.experiments.members import check_labels
+from agent.experiments.suite import Suite
 from agent.models.builtin.install import BUILTIN_ID, BUILTIN_NAME
 from agent.models.parameters import InvalidValue
 from agent.models.transport.base_url import parse_base_url, same_endpoint
+from agent.runs.inputs import INPUT_FOLDER, list_inputs
 from agent.runs.spec import RunSpec
 from agent.settings import Settings
+from agent.workspace.files import Workspace
+from agent.workspace.paths import RelPath
 from sandbox_ui.auth.user import User
-from sandbox_ui.compare.request import (
+from sandbox_ui.experiments.request import (
     ComparisonRequest,
+    EvaluationRequest,
     ExpectedRequest,
     JudgeRequest,
     KeyRequest,
     Participants,
     ResumeRequest,
+    SuiteRequest,
 )
 from sandbox_ui.runs.service import RunRequest, prepare
 
@@ -37,25 +48,82 @@ _MODE_LABELS: dict[Mode, str] = {"plain": "Without sandbox", "sandbox": "With sa
 
 
 def define(
-    request: ComparisonRequest, settings: Settings, user: User
+    request: ComparisonRequest | EvaluationRequest,
+    suites: Sequence[Suite] | None,
+    settings: Settings,
+    user: User,
 ) -> tuple[Experiment, Participants]:
-    """Return a comparison's definition, without inputs, and its members' requests."""
+    """Return the definition, without inputs, and the requests of the members and the judge."""
     members, wanted = members_of(request.members, settings)
-    judge = request.expected.judge if request.expected else None
     definition = Experiment(
-        task=request.task.strip(),
         members=tuple(members),
         baseline=request.baseline,
         repetitions=request.repetitions,
-        expected=_expected_of(request.expected, settings),
         owner=user.id,
     )
-    check(definition)
+    if isinstance(request, ComparisonRequest):
+        judge = request.expected.judge if request.expected else None
+        expected = _expected_of(request.expected, settings)
+        definition = replace(definition, task=request.task.strip(), expected=expected)
+    else:
+        judge = request.judge
+        stored = judge_of(judge, settings) if judge else None
+        definition = replace(definition, concurrency=request.at_once, judge=stored)
+    check(definition, suites)
     participants = Participants(
         wanted, judge_request(judge.model, judge.base_url, judge.api_key) if judge else None
     )
-    require_models(definition.task, definition.members, participants, settings, user)
+    text = suites[0].tasks[0].text if suites else definition.task
+    require_models(text, definition.members, participants, settings, user)
     return definition, participants
+
+
+@contextmanager
+def loaded_suites(
+    request: EvaluationRequest, uploads: Workspace | None, user: User
+) -> Iterator[list[Suite]]:
+    """Yield the suites that a request asks for; their documents are read within the block.
+
+    Args:
+        uploads: The files of its draft, if it has one.
+        user: The user; only the operator may name data on the server.
+
+    Raises:
+        StudioError: if a suite does not exist, or its data is missing or invalid.
+    """
+    if any(each.path for each in request.suites) and not user.operator:
+        raise UsageError("Only the operator may name data on the server. Upload the files instead.")
+    with tempfile.TemporaryDirectory(prefix="suites-") as folder:
+        if uploads is not None and any(each.upload for each in request.suites):
+            _copy_uploads(uploads, Path(folder))
+        yield [_load(each, Path(folder), request.limit) for each in request.suites]
+
+
+def _load(asked: SuiteRequest, uploads: Path, limit: int | None) -> Suite:
+    path = Path(asked.path).expanduser() if asked.path else None
+    if asked.upload:
+        path = uploads / _relative(asked.upload)
+        if not path.exists():
+            raise UsageError(f"{asked.name}: “{asked.upload}” was not uploaded.")
+    suite = replace(known_suites.load(asked.name, path), extraction=asked.extraction)
+    return suite if limit is None else suite.first(limit)
+
+
+def _relative(path: str) -> str:
+    """Return a path as it is, if it stays below the uploads. Raises ``WorkspaceError``."""
+    return str(RelPath(path))
+
+
+def _copy_uploads(workspace: Workspace, folder: Path) -> None:
+    """Copy a draft's ``input/`` without following links. Raises ``WorkspaceError``."""
+    for path in list_inputs(workspace):
+        target = folder / str(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with (
+            workspace.open_read(RelPath(f"{INPUT_FOLDER}/{path}")) as file,
+            target.open("wb") as copy,
+        ):
+            shutil.copyfileobj(file, copy)
 
 
 def members_of(

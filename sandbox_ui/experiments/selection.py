@@ -16,9 +16,9 @@ from agent.experiments.experiment import (
 from agent.models.builtin.install import BUILTIN_BASE_NAME, BUILTIN_ID, BUILTIN_NAME
 from agent.runs.inputs import INPUT_FOLDER
 from agent.workspace.paths import RelPath
-from sandbox_ui.compare.definition import with_distinct_labels
-from sandbox_ui.compare.inputs import hash_input
-from sandbox_ui.compare.registry import ExperimentRegistry
+from sandbox_ui.experiments.definition import with_distinct_labels
+from sandbox_ui.experiments.inputs import hash_input
+from sandbox_ui.experiments.registry import ExperimentRegistry
 from sandbox_ui.runs.manager import RunManager
 
 _MODE_LABELS = {"plain": "without sandbox", "sandbox": "with sandbox"}

@@ -1,4 +1,4 @@
-"""An evaluation that another process carries out, as its files say: for viewing only."""
+"""An experiment that another process carries out, as its files say: for viewing only."""
 
 import threading
 from collections.abc import Collection
@@ -9,7 +9,7 @@ from agent.experiments.folder import ExperimentFolder
 from agent.history import records
 from agent.runs import journal
 from agent.runs.summary import Summary
-from sandbox_ui.compare.cells import Cells, Place
+from sandbox_ui.experiments.cells import Cells, Place
 
 
 class ObservedRuns:
@@ -54,8 +54,8 @@ class ObservedRuns:
         return known
 
 
-class ObservedEvaluation:
-    """Reads the progress of an evaluation that another process carries out. Thread-safe.
+class ObservedExperiment:
+    """Reads the progress of an experiment that another process carries out. Thread-safe.
 
     Args:
         cells: Its cells, which are kept up to date.
@@ -76,7 +76,7 @@ class ObservedEvaluation:
         """Read what was added since the last call; return the cells that may have changed.
 
         Args:
-            running: Whether the process carries out the evaluation now.
+            running: Whether the process carries out the experiment now.
         """
         with self._lock:
             runs, scores = self.folder.read_further()

@@ -1,20 +1,24 @@
-"""Comparisons in the list of runs: one row each, in the same order as the runs."""
+"""The list of runs, comparisons and evaluations: one row each, newest first."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from agent.errors import RunError
 from agent.experiments.description import title_of
-from agent.experiments.experiment import Kind
+from agent.experiments.experiment import MAX_MEMBERS, MAX_REPETITIONS
 from agent.experiments.folder import ExperimentFolder
 from agent.history import search
 from agent.history.index import HistoryPage, cursor_after, parse_cursor
-from sandbox_ui.compare.manager import ComparisonManager
-from sandbox_ui.compare.registry import ExperimentRegistry
+from sandbox_ui.experiments.manager import ExperimentManager
+from sandbox_ui.experiments.registry import ExperimentRegistry
+from sandbox_ui.history.catalog import Catalog
 
+_MAX_RUNS = MAX_MEMBERS * MAX_REPETITIONS
+_COMPUTED_SECONDS = 0.3
+"""Seconds of one request in which verdicts and results are computed that are not yet known."""
 SortKey = tuple[bool, float, str]
 
 
@@ -99,32 +103,68 @@ def list_experiments(
     return found
 
 
-def comparison_row(
-    comparisons: ComparisonManager, listed: ListedGroup, end: float
-) -> dict[str, Any]:
-    """Return a comparison's row.
+class RunListing:
+    """The list of runs, comparisons and evaluations."""
+
+    def __init__(
+        self, catalog: Catalog, comparisons: ExperimentManager, evaluations: ExperimentManager
+    ) -> None:
+        self._catalog = catalog
+        self._comparisons = comparisons
+        self._evaluations = evaluations
+
+    def page(
+        self, words: str, before: str, limit: int, *, pinned: bool, owner: str | None
+    ) -> tuple[HistoryPage, list[dict[str, Any]]]:
+        """Return a page; runs of comparisons and evaluations are on it only if words are searched.
+
+        Args:
+            words: See ``Catalog.list`` and ``list_experiments``.
+            before: The cursor of the page; empty for the first one.
+            owner: Only this user's; None for all users'.
+
+        Returns:
+            The page with its runs, and its comparisons and evaluations as JSON values, newest
+            first; their ``kind`` tells them apart.
+
+        Raises:
+            StudioError: if ``before`` is not a cursor.
+        """
+        comparisons, evaluations = self._comparisons.registry, self._evaluations.registry
+        folded = [each.id for each in comparisons.all(owner) if not each.definition.from_runs]
+        folded += [each.id for each in evaluations.all(owner)]
+        page = self._catalog.list(words, before, limit, pinned=pinned, owner=owner, folded=folded)
+        found = list_experiments(comparisons, words, owner, pinned=pinned)
+        found += list_experiments(evaluations, words, owner, pinned=pinned)
+        page, listed = merge_into_page(page, found, before, limit)
+        end = time.monotonic() + _COMPUTED_SECONDS
+        return page, [
+            _row(
+                self._evaluations if each.folder.definition.suites else self._comparisons, each, end
+            )
+            for each in listed
+        ]
+
+    def runs_of(self, comparison: str, owner: str | None) -> HistoryPage:
+        """Return the existing runs of a comparison, in the order of their ends."""
+        runs = self._comparisons.registry.run_ids(comparison)
+        page = self._catalog.list(limit=_MAX_RUNS, owner=owner, only=runs)
+        return replace(page, entries=page.entries[::-1])
+
+
+def _row(manager: ExperimentManager, listed: ListedGroup, end: float) -> dict[str, Any]:
+    """Return an experiment's row.
 
     Args:
-        end: Until then, on the monotonic clock, a verdict may be computed that is not known.
+        end: Until then, on the monotonic clock, results may be computed that are not known.
     """
-    folder = comparisons.registry.folder(listed.folder.id)
-    if comparisons.last_verdict(folder.id) is None and time.monotonic() < end:
+    folder, registry = listed.folder, manager.registry
+    described: Mapping[str, Any] = {}
+    if time.monotonic() < end:
         with suppress(RunError):  # it was deleted
-            comparisons.describe(folder.id)
-    state, verdict = comparisons.last_verdict(folder.id) or ("", "")
-    return group_row("comparison", listed) | {
-        "state": state,
-        "runs": [entry.run for entry in folder.runs()],
-        "repetitions": folder.definition.repetitions,
-        "verdict": verdict,
-    }
-
-
-def group_row(kind: Kind, listed: ListedGroup) -> dict[str, Any]:
-    """Return what the rows of comparisons and of evaluations have in common."""
-    folder = listed.folder
-    return {
-        "kind": kind,
+            described = manager.overview(folder.id, fresh=False, listed=True)
+    row = {
+        "kind": folder.kind,
         "id": folder.id,
         "title": listed.title,
         "renamed": bool(folder.title),
@@ -132,4 +172,16 @@ def group_row(kind: Kind, listed: ListedGroup) -> dict[str, Any]:
         "at": listed.at,
         "members": [member.label for member in folder.definition.members],
         "in_title": listed.in_title,
+        "state": described.get("state", ""),
+    }
+    if folder.kind == "comparison":
+        return row | {
+            "runs": [entry.run for entry in folder.runs()],
+            "repetitions": folder.definition.repetitions,
+            "verdict": described["verdict"]["text"] if described else "",
+        }
+    return row | {
+        "suites": [suite.title for suite in folder.definition.suites],
+        "counts": registry.cells(folder.id).counts() if described else None,
+        "runs": len(registry.run_ids(folder.id)),
     }

@@ -1,7 +1,6 @@
-"""A request for a comparison, parsed strictly.
+"""A request for a comparison or an evaluation, parsed strictly.
 
-The definition of a comparison is stored; the requests of its members have API keys and stay in this
-process.
+The definition is stored; the requests of its members have API keys and stay in this process.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 from agent.errors import UsageError
-from agent.grading.checks import Check
+from agent.grading.checks import Check, Extraction
 from sandbox_ui.runs.service import RunRequest
 
 _Number = Annotated[float, Field(allow_inf_nan=False)]
@@ -49,23 +48,52 @@ class ExpectedRequest(StrictRequest):
     judge: JudgeRequest | None = None
 
 
-class ComparisonRequest(StrictRequest):
-    """A comparison as a client asks for it; ``inputs`` is the id of a draft, or empty.
+class ExperimentRequest(StrictRequest):
+    """What comparisons and evaluations have in common; ``inputs`` is the id of a draft, or empty.
 
     A member is what ``RunRequest.of`` reads, with a ``label``.
     """
 
-    task: str
     members: Few[dict[str, Any]]
     inputs: str = ""
     title: str = ""
     baseline: int = 0
     repetitions: int = 1
+
+
+class ComparisonRequest(ExperimentRequest):
+    """A comparison as a client asks for it."""
+
+    task: str
     expected: ExpectedRequest | None = None
 
 
+class SuiteRequest(StrictRequest):
+    """A suite as a client asks for it.
+
+    Attributes:
+        path: The authors' data on the server, which only the operator may name.
+        upload: The same below ``input/`` of the draft; both empty: the packaged sample.
+        extraction: How final answers are found in the texts.
+    """
+
+    name: str
+    path: str = Field("", max_length=4096)
+    upload: str = Field("", max_length=4096)
+    extraction: Extraction = "lenient"
+
+
+class EvaluationRequest(ExperimentRequest):
+    """An evaluation as a client asks for it; its draft has the uploads."""
+
+    suites: Few[SuiteRequest]
+    at_once: int = 4
+    limit: int | None = Field(None, ge=1)
+    judge: JudgeRequest | None = None
+
+
 class KeyRequest(StrictRequest):
-    """The key of a member, for continuing a comparison; its endpoint may have a query."""
+    """The key of a member, for continuing; its endpoint may have a query."""
 
     index: int
     api_key: str = ""
@@ -73,7 +101,7 @@ class KeyRequest(StrictRequest):
 
 
 class ResumeRequest(StrictRequest):
-    """What a client gives to continue a comparison: keys, which are not stored."""
+    """What a client gives to continue: keys, which are not stored."""
 
     members: Few[KeyRequest] = []
     judge_api_key: str = ""

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
-from agent.errors import QuotaExceeded, RunError, StorageFull, StudioError, WorkspaceError
+from agent.errors import QuotaExceeded, RunError, StudioError, WorkspaceError
 from agent.experiments.experiment import Experiment, Input
 from agent.experiments.folder import ExperimentFolder
 from agent.runs.folder import RunFolder
@@ -23,7 +23,7 @@ from agent.workspace.files import Workspace
 from agent.workspace.paths import ROOT, RelPath
 from agent.workspace.transfer.uploads import check_space
 from sandbox_ui.auth.access import RunGroups
-from sandbox_ui.compare.registry import ExperimentRegistry
+from sandbox_ui.experiments.registry import ExperimentRegistry
 from sandbox_ui.history.catalog import Catalog
 from sandbox_ui.limits.quota import Quota
 from sandbox_ui.runs.example_inputs import copy_example_inputs
@@ -176,13 +176,7 @@ class Drafts:
             copy_example_inputs(workspace, definition.task)
             definition = replace(definition, inputs=describe_inputs(workspace))
             self._require_storage(definition)
-            try:
-                folder = self._registry.create(definition, title=title)
-            except OSError as error:
-                raise StorageFull(
-                    f"The comparison cannot be created: {error.strerror}. "
-                    "Free some space on the studio's disk."
-                ) from error
+            folder = self._registry.create(definition, title=title)
             try:
                 InputStore(folder.path).take(workspace, definition.inputs)
             except BaseException:

@@ -1,15 +1,20 @@
-"""One event stream for a comparison and several of its runs.
+"""One event stream for an experiment and several of its runs.
 
 Browsers allow six connections to a server, so the runs share one. The messages:
 
-``comparison``
-    The comparison, as ``GET /api/comparisons/{id}``: at first, at once after a run has started or
-    ended, and at most once a second while events arrive.
+``comparison``, ``evaluation``
+    The experiment, without an evaluation's tasks and cells: at first, after a change of its state,
+    and at most once a second while events arrive or runs end, an evaluation's as often as its
+    results can be computed in a small share of the time.
+``cells`` (evaluations)
+    ``{"cursor", "cells": [[task, member, cell], …], "counts", "remaining"}``: the cells that have
+    changed. A message costs what the changed cells cost, however many there are.
+``reload`` (evaluations)
+    The cursor is not known: ``GET /api/evaluations/{id}`` has all cells.
 ``run``
     ``{"run": id, "id": cursor, "event": name, "data": …}``: a message of that run's own stream.
-    ``id`` is null where that stream sends none.
-
-A message costs what one of the run's own stream costs: only runs that have news are read.
+    ``id`` is null where that stream sends none. It costs what one of that stream costs: only runs
+    that have news are read.
 """
 
 import asyncio
@@ -23,7 +28,7 @@ from pydantic_core import to_json
 from starlette.responses import StreamingResponse
 
 from agent.errors import JournalError, RunError, UsageError
-from sandbox_ui.compare.manager import ComparisonManager
+from sandbox_ui.experiments.manager import ExperimentManager
 from sandbox_ui.runs import sse
 from sandbox_ui.runs.feed import Feed, Message
 from sandbox_ui.runs.manager import RunManager
@@ -31,61 +36,67 @@ from sandbox_ui.runs.manager import RunManager
 MAX_FOLLOWED = 24
 """Maximum number of runs that one stream follows."""
 
-_DESCRIPTION_SECONDS = 1.0
+_OVERVIEW_SECONDS = 1.0
 _STATE_CHANGE_SECONDS = 0.1
+_CELLS_SECONDS = 0.25
 
 
-class ComparisonStream:
-    """A follower of one comparison.
+class ExperimentStream:
+    """A follower of one experiment.
 
     Args:
-        chosen: The runs to follow; None for each member's latest.
-        cursors: The journal cursors from which runs are continued.
+        chosen: The runs to follow; None for each member's latest, of a comparison.
+        run_cursors: The journal cursors from which runs are continued.
+        cell_cursor: The cursor from which an evaluation's cells are continued.
+        finish: Returns what this follower may see of a description.
     """
 
     def __init__(
         self,
-        comparison: str,
-        comparisons: ComparisonManager,
+        experiment: str,
+        manager: ExperimentManager,
         runs: RunManager,
         chosen: Collection[str] | None,
-        cursors: Mapping[str, int],
+        run_cursors: Mapping[str, int],
+        cell_cursor: str,
         finish: Callable[[dict[str, Any]], dict[str, Any]],
     ) -> None:
-        self._comparison = comparison
-        self._comparisons = comparisons
+        self._experiment = experiment
+        self._manager = manager
         self._runs = runs
         self._chosen = chosen
-        self._cursors = dict(cursors)
+        self._run_cursors = dict(run_cursors)
+        self._cell_cursor = cell_cursor
         self._finish = finish
+        self._has_cells = manager.registry.kind == "evaluation"
         self._wake = asyncio.Event()
         self._signal = sse.thread_safe_setter(self._wake)
         self._state_changed = True
-        self._described_at = 0.0
+        self._news = False  # whether there were messages since the last overview
+        self._sent: dict[str, Any] = {}
+        self._overview_at = 0.0
         self._followed: dict[str, _FollowedRun] = {}
 
     async def messages(self, is_over: Callable[[], bool]) -> AsyncIterator[bytes]:
-        """Yield the messages until the follower leaves or the comparison is deleted."""
-        unfollow = self._comparisons.followers.follow(self._comparison, self._on_state_changed)
-        news = False  # whether there were events since the last description
+        """Yield the messages until the follower leaves or the experiment is deleted."""
+        unfollow = self._manager.followers.follow(self._experiment, self._on_state_changed)
         try:
             yield sse.RETRY
             while not is_over():
                 self._wake.clear()
-                if self._description_is_due(news=news):
-                    news = False
-                    yield await self._description()
-                sent = False
-                for part in await run_sync(self._run_messages):
-                    news = sent = True
+                parts = await run_sync(self._cell_messages) if self._has_cells else []
+                if self._seconds_to_overview() <= 0:
+                    parts += await run_sync(self._overview_messages)
+                found = await run_sync(self._run_messages)
+                self._news = self._news or bool(found)
+                for part in (*parts, *found):
                     yield part
-                if not sent:
-                    timeout = self._seconds_to_description() if news else sse.PING_SECONDS
-                    if not await sse.wait_with_timeout(self._wake, timeout) and not news:
-                        yield b": ping\n\n"
-                await asyncio.sleep(sse.BATCH_SECONDS)
+                if not found:
+                    for part in await self._wait():
+                        yield part
+                await asyncio.sleep(_CELLS_SECONDS if self._has_cells else sse.BATCH_SECONDS)
         except (RunError, JournalError, FileNotFoundError):
-            return  # the comparison was deleted
+            return  # the experiment was deleted
         finally:
             # A cancelled task cannot await a thread; the loop's default executor runs it instead.
             loop = asyncio.get_running_loop()
@@ -93,34 +104,67 @@ class ComparisonStream:
                 loop.run_in_executor(None, followed.unfollow)
             unfollow()
 
+    async def _wait(self) -> list[bytes]:
+        """Wait until there is something to do; return a ping if nothing happened for long."""
+        seconds = min(self._seconds_to_overview(), sse.PING_SECONDS)
+        elsewhere = self._manager.is_elsewhere(self._experiment)
+        if elsewhere:
+            seconds = sse.POLL_SECONDS
+        woken = await sse.wait_with_timeout(self._wake, max(0.0, seconds))
+        if woken or self._state_changed or self._news:
+            return []
+        self._news = elsewhere  # its process may have ended
+        return [b": ping\n\n"]
+
     def _on_state_changed(self) -> None:
         self._state_changed = True
         self._signal()
 
-    def _description_is_due(self, *, news: bool) -> bool:
-        passed = time.monotonic() - self._described_at
-        if self._state_changed:
-            return passed >= _STATE_CHANGE_SECONDS
-        return news and passed >= _DESCRIPTION_SECONDS
+    def _seconds_to_overview(self) -> float:
+        """Return when an overview is due, in seconds from now; infinity if nothing changed."""
+        if not (self._state_changed or self._news):
+            return float("inf")
+        soon = self._state_changed and not self._has_cells
+        wanted = _STATE_CHANGE_SECONDS if soon else _OVERVIEW_SECONDS
+        return self._overview_at + wanted - time.monotonic()
 
-    def _seconds_to_description(self) -> float:
-        passed = time.monotonic() - self._described_at
-        wanted = _STATE_CHANGE_SECONDS if self._state_changed else _DESCRIPTION_SECONDS
-        return max(0.0, wanted - passed)
+    def _overview_messages(self) -> list[bytes]:
+        """Return the overview if it has changed, and follow the runs that it shows."""
+        changed, self._state_changed, self._news = self._state_changed, False, False
+        fresh = changed and not self._has_cells
+        described = self._manager.overview(self._experiment, fresh=fresh)
+        self._overview_at = time.monotonic()
+        if self._has_cells:
+            known = self._manager.registry.cells(self._experiment).cursor
+            self._news = described["cursor"] != known  # it is not the latest one
+        self._follow(described)
+        shown = {name: each for name, each in described.items() if name not in ("now", "cursor")}
+        if shown == self._sent:
+            return []
+        self._sent = shown
+        name = self._manager.registry.kind.encode()
+        return [b"event: %b\ndata: %b\n\n" % (name, to_json(self._finish(described)))]
 
-    async def _description(self) -> bytes:
-        """Return the comparison as a message, and follow the runs that it shows."""
-        changed, self._state_changed = self._state_changed, False
-        described = await run_sync(
-            lambda: self._comparisons.describe(self._comparison, fresh=changed)
-        )
-        self._described_at = time.monotonic()
-        await run_sync(self._follow, described)
-        return b"event: comparison\ndata: %b\n\n" % to_json(self._finish(described))
+    def _cell_messages(self) -> list[bytes]:
+        self._manager.catch_up(self._experiment)
+        cells = self._manager.registry.cells(self._experiment)
+        changes = cells.changes(self._cell_cursor)
+        if changes is None:
+            self._cell_cursor = cells.cursor
+            return [b"event: reload\ndata: {}\n\n"]
+        self._cell_cursor = changes.cursor
+        if not changes.cells:
+            return []
+        self._news = True
+        progress = self._manager.progress(self._experiment)
+        data = {"cursor": changes.cursor, "cells": changes.cells, **progress}
+        return [b"event: cells\ndata: %b\n\n" % to_json(data)]
 
     def _follow(self, described: Mapping[str, Any]) -> None:
         """Follow the chosen runs, or each member's latest; leave those that are over."""
-        wanted = _latest_runs(described) if self._chosen is None else self._chosen
+        wanted = self._chosen
+        if wanted is None:
+            wanted = [] if self._has_cells else _latest_runs(described)
         for run in [each for each in self._followed if each not in wanted]:
             self._followed.pop(run).unfollow()
         for run in wanted:
@@ -128,7 +172,7 @@ class ComparisonStream:
                 with suppress(RunError):  # it was deleted
                     feed = self._runs.feed(run)
                     self._followed[run] = _FollowedRun(
-                        run, feed, self._cursors.get(run), self._signal
+                        run, feed, self._run_cursors.get(run), self._signal
                     )
 
     def _run_messages(self) -> list[bytes]:
@@ -141,7 +185,7 @@ class ComparisonStream:
                 self._followed.pop(run).unfollow()
             else:
                 if followed.cursor is not None:
-                    self._cursors[run] = followed.cursor
+                    self._run_cursors[run] = followed.cursor
         return messages
 
 
@@ -205,12 +249,12 @@ class _FollowedRun:
 
 
 def stream_response(
-    stream: ComparisonStream, is_over: Callable[[], bool], *, can_edit: bool
+    stream: ExperimentStream, is_over: Callable[[], bool], *, can_edit: bool
 ) -> StreamingResponse:
-    """Stream a comparison.
+    """Stream an experiment.
 
     Args:
-        can_edit: Whether the follower may change the comparison; the page is notified if not.
+        can_edit: Whether the follower may change it; the page is notified if not.
     """
 
     async def parts() -> AsyncIterator[bytes]:
@@ -225,7 +269,7 @@ def stream_response(
 def parse_runs(text: str | None, known: Collection[str]) -> list[str] | None:
     """Return the runs to follow; None for the default.
 
-    Runs that do not belong to the comparison are left out: a repetition that was done again leaves
+    Runs that do not belong to the experiment are left out: a repetition that was done again leaves
     it, which a page that reconnects may not know yet.
 
     Raises:

@@ -1,1 +1,0 @@
-"""Comparisons: their runs are started, followed, listed and deleted together."""

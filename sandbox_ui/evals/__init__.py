@@ -1,1 +1,0 @@
-"""Evaluations: started, followed, listed and deleted; their runs are ordinary runs."""

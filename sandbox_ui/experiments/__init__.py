@@ -1,0 +1,1 @@
+"""Comparisons and evaluations: started, followed, listed and deleted; their runs are ordinary."""
