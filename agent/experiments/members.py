@@ -12,7 +12,7 @@ from agent.models.parameters import PARAMETERS
 from agent.run_fields import FIELDS
 from agent.util.text import one_line
 
-_NAMES = {"plain": "Without sandbox", "sandbox": "In the sandbox"}
+_NAMES = {"plain": "Without sandbox", "sandbox": "With sandbox"}
 
 
 _FIELDS = {

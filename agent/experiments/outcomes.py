@@ -207,6 +207,8 @@ def _with_answer(folder: ExperimentFolder, run: Outcome, stored: ScoreEntry | No
     if run.summary is None or not run.counts:
         return replace(run, grade=None)
     answer = whole_answer(folder.data, run.entry.run, run.summary)
+    if run.outcome == "infrastructure":
+        return replace(run, answer=answer, grade=None)
     return replace(run, answer=answer, grade=known_grade(folder, run.entry.task, answer, stored))
 
 
@@ -262,6 +264,8 @@ def in_turn(key: Key) -> Key:
 
 def infrastructure(folder: ExperimentFolder, summaries: Summaries) -> list[Key]:
     """Return the (task, member, repetition) whose run failed by an infrastructure error."""
+    if folder.definition.from_runs:
+        return []
     return [
         each.key
         for each in folder.runs()

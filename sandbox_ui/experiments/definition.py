@@ -2,7 +2,6 @@
 
 import shutil
 import tempfile
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
@@ -10,19 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from agent.errors import ModelRefused, RunError, UsageError
-from agent.events import Mode
 from agent.experiments import suites as known_suites
 from agent.experiments.experiment import (
-    MAX_LABEL,
     ExpectedAnswer,
     Experiment,
     Judge,
     Member,
     check,
 )
-from agent.experiments.members import check_labels
+from agent.experiments.members import complete
 from agent.experiments.suite import Suite
-from agent.models.builtin.install import BUILTIN_ID, BUILTIN_NAME
+from agent.models.builtin.install import BUILTIN_ID
 from agent.models.parameters import InvalidValue
 from agent.models.transport.base_url import parse_base_url, same_endpoint
 from agent.runs.inputs import INPUT_FOLDER, list_inputs
@@ -44,7 +41,6 @@ from sandbox_ui.experiments.request import (
 from sandbox_ui.runs.service import RunRequest, prepare
 
 _NOT_OF_MEMBERS = ("task", "inputs", "image")
-_MODE_LABELS: dict[Mode, str] = {"plain": "Without sandbox", "sandbox": "With sandbox"}
 
 
 def define(
@@ -56,7 +52,7 @@ def define(
     """Return the definition, without inputs, and the requests of the members and the judge."""
     members, wanted = members_of(request.members, settings)
     definition = Experiment(
-        members=tuple(members),
+        members=members,
         baseline=request.baseline,
         repetitions=request.repetitions,
         owner=user.id,
@@ -128,13 +124,13 @@ def _copy_uploads(workspace: Workspace, folder: Path) -> None:
 
 def members_of(
     requests: Sequence[Mapping[str, Any]], settings: Settings
-) -> tuple[list[Member], list[RunRequest]]:
+) -> tuple[tuple[Member, ...], list[RunRequest]]:
     """Return members, labelled, and the requests with which their models are called.
 
     A demonstration never answers for a member.
     """
     parsed = [_parsed(at, each, settings) for at, each in enumerate(requests)]
-    members = labelled([member for member, _ in parsed])
+    members = complete((member for member, _ in parsed), "")
     wanted = [
         _request_of(member, asked.spec.base_url, asked.key)
         for member, (_, asked) in zip(members, parsed, strict=True)
@@ -281,37 +277,3 @@ def _request_of(member: Member, url: str | None, key: str) -> RunRequest:
     """
     spec = member.spec()
     return RunRequest(spec if url is None else replace(spec, base_url=url), key)
-
-
-def labelled(members: Sequence[Member]) -> list[Member]:
-    """Return members with the given labels, or else with what distinguishes them.
-
-    Raises:
-        UsageError: if two were given the same label.
-    """
-    check_labels(members)
-    models = {member.model for member in members}
-    modes = {member.mode for member in members}
-    labelled = [
-        replace(each, label=each.label or _default_label(each, models, modes)) for each in members
-    ]
-    return with_distinct_labels(labelled)
-
-
-def with_distinct_labels(members: Sequence[Member]) -> list[Member]:
-    """Return members with numbers after those labels that occur more than once."""
-    counts, seen = Counter(member.label for member in members), Counter[str]()
-    numbered = []
-    for member in members:
-        label = member.label
-        seen[label] += 1
-        suffix = f" {seen[label]}" if counts[label] > 1 else ""
-        numbered.append(replace(member, label=f"{label[: MAX_LABEL - len(suffix)]}{suffix}"))
-    return numbered
-
-
-def _default_label(member: Member, models: set[str], modes: set[Mode]) -> str:
-    name = BUILTIN_NAME if member.model == BUILTIN_ID else member.model
-    if len(models) == 1:
-        return _MODE_LABELS[member.mode]
-    return f"{name}, {_MODE_LABELS[member.mode].lower()}" if len(modes) > 1 else name

@@ -446,6 +446,7 @@ class ExperimentManager:
             "canResume": idle
             and not definition.from_runs
             and (counts["done"] < counts["total"] or bool(unscored)),
+            "canRetry": idle and not definition.from_runs and counts["infrastructure"] > 0,
             "now": now(),
         }
         if not definition.suites:
@@ -453,7 +454,6 @@ class ExperimentManager:
         return activity | self.progress(experiment) | {
             "testing": execution.testing if execution else [],
             "elsewhere": self._where(folder),
-            "canRetry": idle and counts["infrastructure"] > 0,
         }  # fmt: skip
 
     def _note(self, comparison: Experiment) -> str:

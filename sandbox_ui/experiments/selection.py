@@ -1,5 +1,6 @@
 """A comparison of runs that exist: they must have the same task and the same inputs."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -16,7 +17,6 @@ from agent.experiments.experiment import (
 from agent.models.builtin.install import BUILTIN_BASE_NAME, BUILTIN_ID, BUILTIN_NAME
 from agent.runs.inputs import INPUT_FOLDER
 from agent.workspace.paths import RelPath
-from sandbox_ui.experiments.definition import with_distinct_labels
 from sandbox_ui.experiments.inputs import hash_input
 from sandbox_ui.experiments.registry import ExperimentRegistry
 from sandbox_ui.runs.manager import RunManager
@@ -69,7 +69,7 @@ def compare_runs(
     definition = Experiment(
         task=selected[0].began.task,
         inputs=selected[0].inputs,
-        members=tuple(with_distinct_labels(members)),
+        members=tuple(_numbered(members)),
         from_runs=True,
     )
     check(definition)
@@ -169,3 +169,15 @@ def _member_of(selected: _Selected) -> Member:
 def _short(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…"
+
+
+def _numbered(members: Sequence[Member]) -> list[Member]:
+    """Return members with numbers after those labels that occur more than once."""
+    counts, seen = Counter(member.label for member in members), Counter[str]()
+    numbered = []
+    for member in members:
+        label = member.label
+        seen[label] += 1
+        suffix = f" {seen[label]}" if counts[label] > 1 else ""
+        numbered.append(replace(member, label=f"{label[: MAX_LABEL - len(suffix)]}{suffix}"))
+    return numbered

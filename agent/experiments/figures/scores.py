@@ -51,7 +51,8 @@ def score_rows(comparison: Experiment, members: Members) -> list[dict[str, Any]]
 
 
 def _unscored(ended: Sequence[Outcome]) -> str:
-    return next((run.grade.reason for run in ended if run.grade and run.grade.reason), "")
+    reasons = (run.grade.reason if run.grade else run.reason for run in ended)
+    return next(filter(None, reasons), "")
 
 
 def _pass_rows(comparison: Experiment, counts: Sequence[tuple[int, int]]) -> list[dict[str, Any]]:

@@ -38,6 +38,8 @@ def _of_scores(comparison: Experiment, ended: Members) -> str:
         scores = [run.score for run in runs if run.score is not None]
         if all(map(did_not_fit, runs)):
             sentences.append((-0.5, f"{name}: the documents do not fit."))
+        elif all(run.outcome == "infrastructure" for run in runs):
+            sentences.append((-1.0, f"{name}: failed, not scored."))
         elif not scores:
             sentences.append((-1.0, f"{name}: not scored yet."))
         elif not is_binary(comparison):

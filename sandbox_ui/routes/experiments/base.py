@@ -199,5 +199,5 @@ class ExperimentRoutes(ABC):
             for member in described["members"]
         ]  # fmt: skip
         return described | self._hidden(described) | {
-            "members": members, "canEdit": False, "canResume": False,
+            "members": members, "canEdit": False, "canResume": False, "canRetry": False,
         }  # fmt: skip

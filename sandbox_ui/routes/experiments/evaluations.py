@@ -45,7 +45,7 @@ class EvaluationRoutes(ExperimentRoutes):
     def _hidden(self, described: dict[str, Any]) -> dict[str, Any]:
         judge = described["judge"]
         return {
-            "judge": judge and judge | {"baseUrl": ""}, "elsewhere": "", "canRetry": False,
+            "judge": judge and judge | {"baseUrl": ""}, "elsewhere": ""
         }  # fmt: skip
 
 

@@ -57,7 +57,7 @@ def test_a_task_with_and_without_a_sandbox(
         )
     assert result.state == "finished"
     assert result.verdict == "With a computer: right 3 of 3. Without: right 0 of 3."
-    assert [label for label, *_ in result.runs] == ["Without sandbox"] * 3 + ["In the sandbox"] * 3
+    assert [label for label, *_ in result.runs] == ["Without sandbox"] * 3 + ["With sandbox"] * 3
     assert (result.figure("score", 0), result.figure("score", 1)) == (0.0, 1.0)
     assert (result.figure("commands", 0), result.figure("commands", 1)) == (None, 1.0)
     assert result.figure("tokens_once", 1) == 1_200 + 20 + (1_300 - 1_220) + 10
@@ -168,15 +168,15 @@ def test_labels_say_what_differs() -> None:
     def labels(*texts: str) -> list[str]:
         return [each.label for each in complete((parse_member(text)[0] for text in texts), "m")]
 
-    assert labels("plain", "sandbox") == ["Without sandbox", "In the sandbox"]
+    assert labels("plain", "sandbox") == ["Without sandbox", "With sandbox"]
     assert labels("sandbox,model=a", "sandbox,model=b") == ["a", "b"]
     assert labels("sandbox,max-steps=5", "sandbox,max-steps=50") == ["max steps 5", "max steps 50"]
-    assert labels("plain", "sandbox,max-steps=5") == ["Without sandbox", "In the sandbox"]
+    assert labels("plain", "sandbox,max-steps=5") == ["Without sandbox", "With sandbox"]
     found = labels("plain,model=a", "sandbox,model=a", "sandbox,model=b")
-    assert found == ["a, Without sandbox", "a, In the sandbox", "b, In the sandbox"]
+    assert found == ["a, Without sandbox", "a, With sandbox", "b, With sandbox"]
     assert labels("plain", "plain") == ["Without sandbox 1", "Without sandbox 2"]
     both = parse_in_modes("model=a,label=A")
-    assert [each.label for each, _ in both] == ["A, Without sandbox", "A, In the sandbox"]
+    assert [each.label for each, _ in both] == ["A, Without sandbox", "A, With sandbox"]
     assert complete([parse_member("plain")[0]], "")[0].model == "builtin"
 
 

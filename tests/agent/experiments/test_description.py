@@ -229,8 +229,9 @@ def test_interrupted_and_stopped_runs_do_not_count_and_are_done_again(tmp_path: 
     assert found["state"] == "interrupted"
     known = summaries(tmp_path, folder)
     assert missing(folder, known) == [(0, 0, 1), (0, 1, 1), (0, 1, 2)]
-    assert [each["n"] for each in cells(found, "score")] == [1, 0]
-    assert cells(found, "score")[0]["text"] == "0.00"  # a failure is not right
+    assert [each["n"] for each in cells(found, "score")] == [0, 0]
+    assert cells(found, "score")[0]["text"] == "not scored"  # nor is its failure wrong
+    assert cells(found, "score")[0]["note"] == "The key is wrong."
     assert found["verdict"]["text"] == ""
     folder.set_stopped(True)
     assert described(folder)["state"] == "stopped"
