@@ -15,7 +15,6 @@ from gradio.route_utils import BUILD_PATH_LIB
 from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import BaseRoute, Mount
 
-from agent.experiments.experiment import Kind
 from agent.history.retention import Retention
 from agent.models.builtin import process
 from agent.replay.examples import ExampleLimits
@@ -23,7 +22,6 @@ from agent.runs.disk_usage import free_workspace_bytes
 from agent.settings import Settings
 from agent.util import event_loops
 from sandbox_ui import health
-from sandbox_ui.auth.access import RunGroups
 from sandbox_ui.auth.identity import Identities
 from sandbox_ui.auth.middleware import AuthMiddleware
 from sandbox_ui.experiments.inputs import delete_unrecorded_drafts
@@ -52,8 +50,7 @@ from sandbox_ui.page.gradio_results import GradioResultAccess
 from sandbox_ui.page.handlers import ButtonHandlers
 from sandbox_ui.preview.service import PreviewService
 from sandbox_ui.routes.auth import AuthRoutes
-from sandbox_ui.routes.experiments.comparisons import ComparisonRoutes
-from sandbox_ui.routes.experiments.evaluations import EvaluationRoutes
+from sandbox_ui.routes.experiments import ExperimentRoutes
 from sandbox_ui.routes.history import HistoryRoutes
 from sandbox_ui.routes.info import InfoRoutes
 from sandbox_ui.routes.models import ModelRoutes
@@ -115,8 +112,7 @@ class Services:
     quota: Quota
     expiry: ExpiryJob
     usage: UsageReporter
-    comparisons: ExperimentManager
-    evaluations: ExperimentManager
+    experiments: ExperimentManager
     previews_at_start: bool
     previews: PreviewService = field(default_factory=PreviewService)
     closing: asyncio.Event = field(default_factory=asyncio.Event)
@@ -135,21 +131,18 @@ class Services:
             settings.max_sandboxes_per_user,
         )
         runs = RunManager(settings.data, provider, admission, settings.idle_seconds)
-        registry = ExperimentRegistry(settings.data, "comparison")
-        suites = ExperimentRegistry(settings.data, "evaluation")
-        groups: dict[Kind, RunGroups] = {"comparison": registry, "evaluation": suites}
-        identities = Identities.from_settings(settings, runs.peek_folder, groups)
+        registry = ExperimentRegistry(settings.data)
+        identities = Identities.from_settings(settings, runs.peek_folder, registry)
         catalog = Catalog(settings.data, runs, provider)
         quota = Quota(catalog, limits.max_storage_per_user, settings.data)
         expiry = ExpiryJob(catalog, Retention(limits.retention_days, limits.max_storage))
         usage = UsageReporter(
             catalog, admission, provider, settings, limits, expiry.rule.description
         )
-        comparisons = ExperimentManager(registry, runs, catalog, quota, settings)
-        evaluations = ExperimentManager(suites, runs, catalog, quota, settings)
+        experiments = ExperimentManager(registry, runs, catalog, quota, settings)
         return cls(
-            settings, provider, runs, identities, catalog, quota, expiry, usage, comparisons,
-            evaluations, previews_at_start,
+            settings, provider, runs, identities, catalog, quota, expiry, usage, experiments,
+            previews_at_start,
         )  # fmt: skip
 
     @asynccontextmanager
@@ -170,16 +163,14 @@ class Services:
         self.provider.open()
         self.catalog.open()
         self.runs.open()
-        groups = (self.comparisons.registry, self.evaluations.registry)
-        delete_unrecorded_drafts(self.catalog, groups)
+        delete_unrecorded_drafts(self.catalog, self.experiments.registry)
         self.catalog.start_indexing()
         self.expiry.open()
 
     def close(self) -> None:
         """Stop what is in progress; blocks."""
         self.expiry.close()
-        self.comparisons.close()
-        self.evaluations.close()
+        self.experiments.close()
         self.runs.close()
         self.catalog.close()
         self.provider.close()
@@ -189,27 +180,22 @@ class Services:
         """Build the page."""
         handlers = ButtonHandlers(self.runs, self.settings)
         api_functions = ApiFunctions(self.runs, self.catalog, self.settings)
-        experiments = ExperimentFunctions(self.comparisons, self.evaluations)
+        experiments = ExperimentFunctions(self.experiments)
         return build.build(handlers, [api_functions, experiments], self.settings)
 
     def routes(self) -> Iterator[BaseRoute]:
         """Yield all routes; those of a single run (stream, files, previews) come last."""
         runs, previews = self.runs, self.previews
         receiver = Receiver(self.settings.data, self.quota)
-        groups: dict[Kind, ExperimentManager] = {
-            "comparison": self.comparisons,
-            "evaluation": self.evaluations,
-        }
-        listing = RunListing(self.catalog, self.comparisons, self.evaluations)
+        listing = RunListing(self.catalog, self.experiments)
         for group in (
             InfoRoutes(self._health, previews),
             HistoryRoutes(self.catalog, listing, self.expiry.rule.description),
             UsageRoutes(self.usage),
             ModelRoutes(self.settings),
             AuthRoutes(self.identities),
-            ShareLinkRoutes(runs, groups, self.identities),
-            ComparisonRoutes(self.comparisons, runs, self.closing),
-            EvaluationRoutes(self.evaluations, runs, self.closing),
+            ShareLinkRoutes(runs, self.experiments, self.identities),
+            ExperimentRoutes(self.experiments, runs, self.closing),
             RunRoutes(RunService(runs, self.settings), self.closing),
             RecordingRoutes(runs, self.catalog, self.settings.data, self.provider.blobs),
             RequestRoutes(runs),

@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -17,9 +17,6 @@ from agent.experiments.suite import Suite, SuiteDescription
 from agent.grading.checks import DEFAULT_VOTES, EXTRACTIONS, Extraction
 from agent.settings import Settings
 
-DEFAULT_CONCURRENCY = 4
-_CHUNK = 1024**2
-
 
 def define_comparison(
     task: str,
@@ -30,34 +27,25 @@ def define_comparison(
     models: Mapping[str, ModelArgument],
     settings: Settings,
 ) -> Experiment:
-    """Return the definition that arguments name, checked.
-
-    Raises:
-        UsageError: An argument is not what it has to be.
-        WorkspaceError: An input cannot be read.
-    """
+    """Return the definition that arguments name, checked."""
     arguments.text("task", task)
     arguments.check_type("repeat", repeat, int, "a number, 1 or more")
     parsed = [each if isinstance(each, Member) else parse_member(each)[0] for each in members]
-    completed = complete_members(parsed, models, settings)
+    completed = _complete_members(parsed, models, settings)
     if isinstance(expected, str):
         expected = ExpectedAnswer(kind="exact", answer=expected)
     comparison = Experiment(
-        task=task, members=completed, inputs=tuple(hash_inputs(inputs)), repetitions=repeat,
+        task=task, members=completed, inputs=tuple(_hash_inputs(inputs)), repetitions=repeat,
         expected=expected,
     )  # fmt: skip
     check(comparison)
     return comparison
 
 
-def complete_members(
+def _complete_members(
     members: Iterable[Member], models: Mapping[str, ModelArgument], settings: Settings
 ) -> tuple[Member, ...]:
-    """Return members with models, labels and the parameters of their endpoints, for the record.
-
-    Raises:
-        UsageError: A limit is above the operator's, or two labels are equal.
-    """
+    """Return members with models, labels and the parameters of their endpoints, for the record."""
     completed = complete(members, settings.model if settings.base_url else "")
     for each in completed:
         try:
@@ -68,15 +56,10 @@ def complete_members(
 
 
 def open_or_create(data: Path, wanted: Experiment, title: str, resume: str) -> ExperimentFolder:
-    """Return the folder of a new comparison, or of one to continue.
-
-    Raises:
-        RunError: There is no comparison to continue.
-        UsageError: It has another task, other inputs, members or repetitions.
-    """
+    """Return the folder of a new comparison, or of one to continue, which must be as it was."""
     if not resume:
         return ExperimentFolder.create(data, wanted, title=title)
-    folder = ExperimentFolder.open(data, "comparison", resume)
+    folder = ExperimentFolder.open(data, resume, "comparison")
     known = folder.definition
     if replace(wanted, id=known.id, created=known.created, owner=known.owner) != known:
         raise UsageError(
@@ -86,34 +69,21 @@ def open_or_create(data: Path, wanted: Experiment, title: str, resume: str) -> E
     return folder
 
 
-def hash_inputs(paths: Iterable[Path]) -> list[Input]:
-    """Return the files that paths name with their hashes, as they will be in ``input/``.
-
-    Raises:
-        WorkspaceError: One is missing or cannot be read.
-    """
-    found = []
+def _hash_inputs(paths: Iterable[Path]) -> Iterator[Input]:
+    """Yield the files that paths name with their hashes, as they will be in ``input/``."""
     for path in paths:
-        files = sorted(path.rglob("*")) if path.is_dir() else [path]
-        for file in files:
+        for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
             if file.is_symlink() and file != path:
                 continue
             if file.is_file() or not path.is_dir():
                 name = Path(path.resolve().name) / file.relative_to(path)
-                found.append(_hashed(file, os.fspath(name)))
-    return found
-
-
-def _hashed(file: Path, name: str) -> Input:
-    digest, size = hashlib.sha256(), 0
-    try:
-        with file.open("rb") as content:
-            while chunk := content.read(_CHUNK):
-                digest.update(chunk)
-                size += len(chunk)
-    except OSError as error:
-        raise WorkspaceError(f"{file} cannot be read: {error.strerror}.") from error
-    return Input(path=name, size=size, sha256=digest.hexdigest())
+                try:
+                    with file.open("rb") as content:
+                        digest = hashlib.file_digest(content, "sha256").hexdigest()
+                        size = content.tell()
+                except OSError as error:
+                    raise WorkspaceError(f"{file} cannot be read: {error.strerror}.") from error
+                yield Input(path=os.fspath(name), size=size, sha256=digest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,19 +100,19 @@ class Wanted:
     title: str = ""
     models: Mapping[str, ModelArgument] = field(default_factory=dict)
 
+    @property
+    def listed(self) -> "list[str | Suite]":
+        """The suites as a list."""
+        return [self.suites] if isinstance(self.suites, str | Suite) else list(self.suites)
+
 
 def create_evaluation(
     data: Path, wanted: Wanted, settings: Settings, concurrency: int | None
 ) -> ExperimentFolder:
-    """Create the folder of a new evaluation.
-
-    Raises:
-        UsageError: An argument is not what it has to be.
-        TaskError: A suite's data is missing or invalid.
-    """
+    """Create the folder of a new evaluation."""
     repeat = 1 if wanted.repeat is None else wanted.repeat
     arguments.check_type("repeat", repeat, int, "a number, 1 or more")
-    loaded = load_suites(wanted.suites, wanted.data, wanted.limit)
+    loaded = _load_suites(wanted.listed, wanted)
     extractions = _extraction_of(loaded, wanted.extraction)
     loaded = [
         replace(suite, extraction=each) for suite, each in zip(loaded, extractions, strict=True)
@@ -151,9 +121,8 @@ def create_evaluation(
     if isinstance(judge, str):
         judge = Judge(model=judge, votes=DEFAULT_VOTES)
     evaluation = Experiment(
-        members=members_of(wanted.members, settings, wanted.models),
-        repetitions=repeat, judge=judge,
-        concurrency=DEFAULT_CONCURRENCY if concurrency is None else concurrency,
+        members=_members_of(wanted.members, settings, wanted.models),
+        repetitions=repeat, judge=judge, concurrency=4 if concurrency is None else concurrency,
     )  # fmt: skip
     check(evaluation, loaded)
     return ExperimentFolder.create(data, evaluation, loaded, wanted.title)
@@ -162,15 +131,10 @@ def create_evaluation(
 def open_to_resume(
     data: Path, evaluation: str, wanted: Wanted, settings: Settings
 ) -> ExperimentFolder:
-    """Open the folder of an evaluation to continue; its tasks are those that it began with.
-
-    Raises:
-        UsageError: Something is named that it did not begin with.
-        TaskError: The data that is named is missing or invalid.
-    """
-    folder = ExperimentFolder.open(data, "evaluation", evaluation)
+    """Open the folder of an evaluation to continue; its tasks are those that it began with."""
+    folder = ExperimentFolder.open(data, evaluation, "evaluation")
     known, members = folder.definition, list(wanted.members)
-    given, judge = _listed(wanted.suites), known.judge
+    given, judge = wanted.listed, known.judge
     names = [each if isinstance(each, str) else each.name for each in given]
     known_judge = judge.model if judge and isinstance(wanted.judge, str) else judge
     known_names = [suite.name for suite in known.suites]
@@ -178,7 +142,7 @@ def open_to_resume(
         what
         for what, differs in (
             ("other suites", names and names != known_names),
-            ("other members", members and members_of(members, settings, wanted.models)
+            ("other members", members and _members_of(members, settings, wanted.models)
              != known.members),
             ("another judge", wanted.judge and wanted.judge != known_judge),
             ("other repetitions", wanted.repeat not in (None, known.repetitions)),
@@ -188,7 +152,7 @@ def open_to_resume(
         if differs
     ]  # fmt: skip
     if not others and (wanted.data or wanted.limit is not None):
-        loaded = load_suites(given or known_names, wanted.data, wanted.limit)
+        loaded = _load_suites(given or known_names, wanted)
         if [hash_of(each) for each in loaded] != [suite.sha256 for suite in known.suites]:
             others = ["other tasks"]
     if others:
@@ -199,23 +163,10 @@ def open_to_resume(
     return folder
 
 
-def _listed(suites: "str | Suite | Iterable[str | Suite]") -> "list[str | Suite]":
-    return [suites] if isinstance(suites, str | Suite) else list(suites)
-
-
-def load_suites(
-    names: "str | Suite | Iterable[str | Suite]",
-    data: "str | os.PathLike[str] | Mapping[str, str | os.PathLike[str]] | None" = None,
-    limit: int | None = None,
-) -> list[Suite]:
-    """Load suites; see ``Studio.evaluate``.
-
-    Raises:
-        UsageError: ``data`` names no suite, or ``limit`` is not a positive number.
-        TaskError: There is no such suite, or its data is missing or invalid.
-    """
-    wanted = _listed(names)
-    named = [each for each in wanted if isinstance(each, str)]
+def _load_suites(names: "Sequence[str | Suite]", wanted: Wanted) -> list[Suite]:
+    """Load suites, from the data and with the limit that are asked for."""
+    data, limit = wanted.data, wanted.limit
+    named = [each for each in names if isinstance(each, str)]
     if data is not None and not isinstance(data, Mapping):
         if len(named) != 1:
             raise UsageError("Name the suite of each file or folder of data: SUITE=PATH.")
@@ -229,7 +180,7 @@ def load_suites(
         suites.load(each, Path(paths[each]) if each in paths else None)
         if isinstance(each, str)
         else each
-        for each in wanted
+        for each in names
     ]
     return [each if limit is None else each.first(limit) for each in loaded]
 
@@ -249,7 +200,7 @@ def _extraction_of(
     return [rules.get(each.name, each.extraction) for each in suites]
 
 
-def members_of(
+def _members_of(
     members: "Iterable[str | Member]", settings: Settings, models: Mapping[str, ModelArgument]
 ) -> tuple[Member, ...]:
     """Return members with models and labels; a text without a mode stands for both modes."""
@@ -259,4 +210,4 @@ def members_of(
             found.append(each)
         else:
             found += [member for member, _ in parse_in_modes(each)]
-    return complete_members(found, models, settings)
+    return _complete_members(found, models, settings)

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from agent.api import arguments
 from agent.api.models import ModelArgument, endpoint_config, select_model
@@ -30,7 +30,6 @@ from agent.models.base import Model, ModelConfig
 from agent.models.builtin.install import BUILTIN_ID
 from agent.models.parameters import config_fields
 from agent.runs.folder import RunFolder
-from agent.runs.spec import RunSpec
 from agent.runs.summary import Summary
 from agent.sandbox.disk import volume
 from agent.settings import Settings
@@ -45,12 +44,14 @@ class ExperimentResult:
     """A comparison or an evaluation with its results.
 
     Attributes:
+        kind: Which of both; None for either.
         id: Its id, under which the page lists it.
         description: Everything that is known, as the HTTP API returns it.
         problems: Why members could not be started, by label.
         data: The data folder that holds it.
     """
 
+    kind: ClassVar[Kind | None] = None
     id: str
     description: dict[str, Any]
     problems: Mapping[str, str]
@@ -88,6 +89,8 @@ class ExperimentResult:
 class ComparisonResult(ExperimentResult):
     """A comparison with its table; see ``ExperimentResult``."""
 
+    kind = "comparison"
+
     @property
     def verdict(self) -> str:
         """The result in one sentence; empty if a member has no result."""
@@ -119,6 +122,8 @@ class ComparisonResult(ExperimentResult):
 
 class EvaluationResult(ExperimentResult):
     """An evaluation with its results; see ``ExperimentResult``."""
+
+    kind = "evaluation"
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -155,69 +160,43 @@ class EvaluationResult(ExperimentResult):
 class Plan:
     """How an experiment is carried out; see ``Studio.compare`` and ``Studio.evaluate``.
 
-    Attributes:
-        inputs: The files and folders that each run of a comparison gets.
-        models: Models or endpoints with keys, by the label of their member.
-        judge: The judge's model.
-        concurrency: How many runs at a time; None for what the placement or the definition says.
-        stop: Stops it early.
-        on_progress: Called when a run has started or ended.
-        on_run: Called with each run that has ended, before its sandbox is deleted.
-        retry_infrastructure: Repeat the runs that failed by an infrastructure error, too.
-        placement: Carries out the runs elsewhere.
+    ``concurrency`` is None for what the placement or the definition says.
     """
 
-    inputs: tuple[Path, ...] = ()
-    models: Mapping[str, ModelArgument]
-    judge: ModelArgument = None
-    concurrency: int | None = None
-    stop: Stop
-    on_progress: Callable[[Progress], None]
-    on_run: Callable[[str, Run], None]
+    settings: Settings
+    create_run: Callable[..., Run]
+    place_run: Callable[[Placement, RunOrder, str], StartedRun]
+    inputs: Iterable[Path] = ()
+    models: Mapping[str, ModelArgument] | None
+    judge: ModelArgument
+    concurrency: int | None
+    stop: Stop | None
+    on_progress: Callable[[Progress], None] | None
+    on_run: Callable[[str, Run], None] | None
     retry_infrastructure: bool = False
     placement: Placement | None = None
 
-
-class RunCreator(Protocol):
-    """What creates the runs: ``agent.api.studio.Studio``."""
-
-    @property
-    def settings(self) -> Settings:
-        """The settings."""
-
-    def create_run(
-        self, spec: RunSpec, model: Model, *, inputs: Iterable[Path] = (), comparison: str = ""
-    ) -> Run:
-        """Create a run of an experiment."""
-
-    def place_member_run(
-        self, placement: Placement, order: RunOrder, comparison: str
-    ) -> StartedRun:
-        """Create a run that is carried out elsewhere."""
+    def argument_of(self, member: Member) -> ModelArgument:
+        """Return what names a member's model; see ``member_argument``."""
+        return member_argument(self.settings, member, (self.models or {}).get(member.label))
 
 
 class MemberRun:
     """A ``Run`` as the runner of an experiment uses it."""
 
-    def __init__(self, run: Run, on_run: Callable[[str, Run], None], label: str) -> None:
+    def __init__(self, run: Run, on_run: Callable[[str, Run], None] | None, label: str) -> None:
+        self.id = run.id
+        self.stop = run.stop
         self._run = run
         self._on_run = on_run
         self._label = label
 
-    @property
-    def id(self) -> str:
-        """The run's id."""
-        return self._run.id
-
     def carry_out(self) -> tuple[str, str, str]:
         """Carry it out; return its status, its answer and why it failed."""
         result = self._run.wait()
-        self._on_run(self._label, self._run)
+        if self._on_run is not None:
+            self._on_run(self._label, self._run)
         return result.status, result.answer, result.reason
-
-    def stop(self) -> None:
-        """End it early, from any thread."""
-        self._run.stop()
 
     def close(self) -> None:
         """End its sandbox and unmount its disk: thousands of them would stay mounted."""
@@ -226,24 +205,18 @@ class MemberRun:
         volume.detach(self._run.recorded.folder.sandbox_folder, idle=True)
 
 
-def carry_out(studio: RunCreator, folder: ExperimentFolder, plan: Plan, result: type[_R]) -> _R:
-    """Carry out what is missing of an experiment and return it with its results.
-
-    Raises:
-        UsageError: ``concurrency`` is out of range.
-        StudioError: No run could be started; the text says why.
-    """
-    definition, placement = folder.definition, plan.placement
+def carry_out(folder: ExperimentFolder, plan: Plan, result: type[_R]) -> _R:
+    """Carry out what is missing of an experiment and return it with its results."""
+    definition, placement, stop = folder.definition, plan.placement, plan.stop or Stop()
     placed = min(placement.capacity, MAX_CONCURRENCY) if placement else 0
     concurrency = placed or definition.concurrency if plan.concurrency is None else plan.concurrency
     if not 1 <= concurrency <= MAX_CONCURRENCY:
         raise UsageError(f"concurrency must be a number from 1 to {MAX_CONCURRENCY}.")
     judge = definition.judging
-    model = judge_model(studio.settings, judge, plan.judge) if judge else None
+    model = judge_model(plan.settings, judge, plan.judge) if judge else None
     runner = Runner(
-        folder, _Creator(studio, folder, plan),
-        lambda member: _model_to_test(studio, folder, member, plan),
-        judge_access(judge, model), plan.on_progress,
+        folder, _Creator(folder, plan), partial(_model_to_test, folder, plan),
+        judge_access(judge, model), plan.on_progress or (lambda _: None),
     )  # fmt: skip
     folder.set_stopped(False)
     known = summaries(folder)
@@ -251,8 +224,8 @@ def carry_out(studio: RunCreator, folder: ExperimentFolder, plan: Plan, result: 
     if plan.retry_infrastructure:
         keys = sorted([*keys, *infrastructure(folder, known)], key=in_turn)
     with registered(folder.path, placement.name if placement else ""):
-        problems = runner.carry_out(keys, unscored(folder, known), concurrency, plan.stop)
-    if plan.stop.is_set:
+        problems = runner.carry_out(keys, unscored(folder, known), concurrency, stop)
+    if stop.is_set:
         folder.set_stopped(True)
     if problems and not folder.runs():
         raise StudioError(next(iter(problems.values())))
@@ -260,29 +233,16 @@ def carry_out(studio: RunCreator, folder: ExperimentFolder, plan: Plan, result: 
     return result(folder.id, describe(folder, summaries(folder)), by_label, folder.data)
 
 
-def open_result(places: Iterable[Path], kind: Kind, experiment: str, result: type[_R]) -> _R:
-    """Return a recorded experiment as it is now.
-
-    Args:
-        places: The data folders that may hold it.
-        kind: Its kind.
-        experiment: Its id.
-        result: The class of the result.
-
-    Raises:
-        RunError: There is none with this id.
-    """
-    folder = ExperimentFolder.find(places, kind, experiment)
+def open_result(places: Iterable[Path], experiment: str, result: type[_R]) -> _R:
+    """Return a recorded experiment as it is now, from the first data folder that has it."""
+    folder = ExperimentFolder.find(places, experiment, result.kind)
     runs = [entry.run for entry in folder.runs()]
     described = describe(folder, recorded_summaries(folder.data, runs))
     return result(folder.id, described, {}, folder.data)
 
 
 def summaries(folder: ExperimentFolder) -> dict[str, Summary | None]:
-    """Return the summaries of an experiment's runs; a journal is read once after its run ended.
-
-    They are kept in the history's database, which the page reads as well.
-    """
+    """Return the summaries of an experiment's runs, kept in the history's database."""
     history = History(folder.data)
     try:
         return history.summaries([entry.run for entry in folder.runs()])
@@ -291,12 +251,7 @@ def summaries(folder: ExperimentFolder) -> dict[str, Summary | None]:
 
 
 def recorded_summaries(data: Path, runs: Iterable[str]) -> dict[str, Summary | None]:
-    """Return the summaries of runs, read from their journals without writing anything.
-
-    Args:
-        data: The data folder.
-        runs: Their ids; one that was deleted is missing in the result.
-    """
+    """Return the summaries of runs that exist, from their journals without writing anything."""
     found: dict[str, Summary | None] = {}
     for run in runs:
         if (data / "runs" / run).is_dir():
@@ -308,8 +263,7 @@ def recorded_summaries(data: Path, runs: Iterable[str]) -> dict[str, Summary | N
 class _Creator:
     """Creates the runs of an experiment; the first one's documents are measured."""
 
-    def __init__(self, studio: RunCreator, folder: ExperimentFolder, plan: Plan) -> None:
-        self._studio = studio
+    def __init__(self, folder: ExperimentFolder, plan: Plan) -> None:
         self._folder = folder
         self._plan = plan
         self._measured = threading.Event()
@@ -317,20 +271,20 @@ class _Creator:
     def __call__(self, key: Key) -> StartedRun:
         """Create the run of a (task, member, repetition)."""
         task, index, _ = key
-        studio, plan, folder = self._studio, self._plan, self._folder
+        plan, folder, settings = self._plan, self._folder, self._plan.settings
         member = folder.definition.members[index]
-        spec = set_up(folder, task, member.spec(), studio.settings)
+        spec = set_up(folder, task, member.spec(), settings)
         asked = folder.tasks[task] if folder.definition.suites else None
-        argument = member_argument(studio.settings, member, plan.models.get(member.label))
+        argument = plan.argument_of(member)
         if plan.placement is not None:
             order = RunOrder(
-                spec=spec, model=portable_model(argument, studio.settings),
-                limits=spec.limits_of_any(studio.settings),
+                spec=spec, model=portable_model(argument, settings),
+                limits=spec.limits_of_any(settings),
                 inputs=portable_inputs(asked.inputs if asked else {}),
             )  # fmt: skip
-            return studio.place_member_run(plan.placement, order, folder.id)
-        model = select_model("", argument, studio.settings).model
-        run = studio.create_run(spec, model, inputs=plan.inputs, comparison=folder.id)
+            return plan.place_run(plan.placement, order, folder.id)
+        model = select_model("", argument, settings).model
+        run = plan.create_run(spec, model, inputs=plan.inputs, comparison=folder.id)
         try:
             if asked is not None:
                 write_files(asked.id, asked.inputs, run.recorded.workspace)
@@ -344,42 +298,19 @@ class _Creator:
         return MemberRun(run, plan.on_run, member.label)
 
 
-def _model_to_test(
-    studio: RunCreator, folder: ExperimentFolder, index: int, plan: Plan
-) -> Model | None:
+def _model_to_test(folder: ExperimentFolder, plan: Plan, index: int) -> Model | None:
     """Return an evaluation's member's model; None if only the node of its runs may reach it.
 
     A comparison is a few runs, which show themselves what a test would.
     """
     if plan.placement is not None or folder.kind == "comparison":
         return None
-    member = folder.definition.members[index]
-    return member_model(studio.settings, member, plan.models.get(member.label))
+    argument = plan.argument_of(folder.definition.members[index])
+    return select_model("", argument, plan.settings).model
 
 
-def member_model(settings: Settings, member: Member, given: ModelArgument = None) -> Model:
-    """Return the model of a member; see ``member_argument``.
-
-    Raises:
-        UsageError: The model needs an endpoint.
-        NoModelAvailable: There is no such model.
-    """
-    return select_model("", member_argument(settings, member, given), settings).model
-
-
-def member_argument(
-    settings: Settings, member: Member, given: ModelArgument = None
-) -> ModelArgument:
-    """Return what names a member's model; a demonstration never stands for one.
-
-    Args:
-        settings: The settings, with the usual endpoint and its key.
-        member: The member.
-        given: A model or an endpoint with its key, if the caller names one.
-
-    Raises:
-        UsageError: The model needs an endpoint.
-    """
+def member_argument(settings: Settings, member: Member, given: ModelArgument) -> ModelArgument:
+    """Return what names a member's model, if the caller does not; never a demonstration."""
     argument: ModelArgument = given
     if given is None and member.model == BUILTIN_ID:
         argument = BUILTIN_ID
@@ -393,7 +324,7 @@ def member_argument(
 
 
 def judge_model(settings: Settings, judge: Judge, given: ModelArgument = None) -> Model:
-    """Return a judge's model; see ``member_model``."""
+    """Return a judge's model, by default that of the endpoint that it names."""
     if given is None:
         given = endpoint_config(settings, judge.base_url, judge.model)
     return select_model("", given, settings).model

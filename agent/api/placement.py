@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from agent.api.models import ModelArgument
+from agent.experiments.folder import content_bytes
 from agent.experiments.runner import StartedRun
 from agent.limits import Limits
 from agent.models.base import ModelConfig
@@ -13,7 +14,7 @@ from agent.prompts import Prompt
 from agent.runs.folder import RunFolder
 from agent.runs.spec import RunSpec
 from agent.settings import Settings
-from agent.tasks.task import Content, HostFile
+from agent.tasks.task import Content
 from agent.workspace.versions.blobs import BlobStore
 
 
@@ -50,20 +51,13 @@ class Placement(Protocol):
     def place(self, folder: RunFolder, order: RunOrder, blobs: BlobStore) -> StartedRun:
         """Return the run of an order, which is not yet carried out.
 
-        Args:
-            folder: The run's folder, with an empty workspace; it receives the record and the files.
-            order: What to carry out.
-            blobs: Receives the contents of the file versions.
+        ``folder`` has an empty workspace and receives the record and the files, ``blobs`` the
+        contents of the file versions.
         """
 
 
 def portable_model(argument: ModelArgument, settings: Settings) -> ModelArgument:
-    """Return a model that another machine can use: an endpoint with the settings' key.
-
-    Args:
-        argument: As for ``Studio.run``.
-        settings: The endpoint, its key and model.
-    """
+    """Return a model that another machine can use: an endpoint with the settings' key."""
     if not isinstance(argument, ModelConfig):
         return argument
     key = resolve_key(argument.base_url, argument.api_key, settings.base_url, settings.api_key)
@@ -71,16 +65,5 @@ def portable_model(argument: ModelArgument, settings: Settings) -> ModelArgument
 
 
 def portable_inputs(inputs: Mapping[str, Content]) -> dict[str, bytes]:
-    """Return the contents of documents, read from their files.
-
-    Raises:
-        WorkspaceError: A file cannot be read.
-    """
-    return {name: _bytes(content) for name, content in inputs.items()}
-
-
-def _bytes(content: Content) -> bytes:
-    if isinstance(content, HostFile):
-        with content.open() as file:
-            return file.read()
-    return content if isinstance(content, bytes) else content.encode()
+    """Return the contents of documents, read from their files."""
+    return {name: content_bytes(content) for name, content in inputs.items()}

@@ -232,11 +232,11 @@ class Studio:
         self._provider()
         folder = definitions.open_or_create(self._data, wanted, title, resume)
         plan = experiments.Plan(
-            inputs=tuple(paths), models=models or {}, judge=judge, concurrency=concurrency,
-            stop=stop or Stop(), on_progress=on_progress or (lambda _: None),
-            on_run=on_run or (lambda _label, _run: None),
+            settings=self.settings, create_run=self.create_run, place_run=self.place_member_run,
+            inputs=paths, models=models, judge=judge, concurrency=concurrency, stop=stop,
+            on_progress=on_progress, on_run=on_run,
         )  # fmt: skip
-        return experiments.carry_out(self, folder, plan, experiments.ComparisonResult)
+        return experiments.carry_out(folder, plan, experiments.ComparisonResult)
 
     def evaluate(
         self,
@@ -310,12 +310,12 @@ class Studio:
             else definitions.create_evaluation(self._data, wanted, self.settings, concurrency)
         )
         plan = experiments.Plan(
-            models=models or {}, judge=judge_model, concurrency=concurrency, stop=stop or Stop(),
-            on_progress=on_progress or (lambda _: None),
-            on_run=on_run or (lambda _label, _run: None),
-            retry_infrastructure=retry_infrastructure, placement=placement,
+            settings=self.settings, create_run=self.create_run, place_run=self.place_member_run,
+            models=models, judge=judge_model, concurrency=concurrency, stop=stop,
+            on_progress=on_progress, on_run=on_run, retry_infrastructure=retry_infrastructure,
+            placement=placement,
         )  # fmt: skip
-        return experiments.carry_out(self, folder, plan, experiments.EvaluationResult)
+        return experiments.carry_out(folder, plan, experiments.EvaluationResult)
 
     def comparison(self, comparison: str) -> "ComparisonResult":
         """Return a recorded comparison as it is now, also one that was started on the page.
@@ -330,7 +330,7 @@ class Studio:
 
         self._provider()
         places = (self._data, *candidate_folders(self.settings.data))
-        return open_result(places, "comparison", comparison, ComparisonResult)
+        return open_result(places, comparison, ComparisonResult)
 
     def evaluation(self, evaluation: str) -> "EvaluationResult":
         """Return a recorded evaluation as it is now, also one that was started on the page.
@@ -345,7 +345,7 @@ class Studio:
 
         self._provider()
         places = (self._data, *candidate_folders(self.settings.data))
-        return open_result(places, "evaluation", evaluation, EvaluationResult)
+        return open_result(places, evaluation, EvaluationResult)
 
     def replay(
         self,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from agent import prompts
-from agent.cli import compare_options, evaluate_options, models
+from agent.cli import experiment_options, models
 from agent.cli.recorded_runs import commands as recorded_runs
 from agent.cli.startup import begin_collection
 from agent.errors import AddressUnusable, StudioError
@@ -49,12 +49,7 @@ def create_parser(*, with_page: bool) -> argparse.ArgumentParser:
             commands.add_parser(name, help=does)
     commands.add_parser("build", help="build the sandbox image if it is missing")
     _add_run(commands.add_parser("run", help="run a task without the page"))
-    compare_options.add_options(
-        commands.add_parser("compare", help="compare models, modes and settings on one task")
-    )
-    evaluate_options.add_options(
-        commands.add_parser("eval", help="evaluate models on suites of tasks with known answers")
-    )
+    experiment_options.add_commands(commands)
     models.add_command(commands)
     recorded_runs.add_commands(commands)
     tasks.add_commands(commands)
@@ -136,14 +131,10 @@ def _execute(
         return recorded_runs.run_command(options, load())
     if options.command in ("train", training.REPORT):
         return (training.train if options.command == "train" else training.report)(options)
-    if options.command == "compare":
-        from agent.cli.compare import compare_runs  # imports Docker's client
+    if options.command in experiment_options.COMMANDS:
+        from agent.cli import experiments  # imports Docker's client
 
-        return compare_runs(options, load())
-    if options.command == "eval":
-        from agent.cli.evaluate import evaluate  # imports Docker's client
-
-        return evaluate(options, load())
+        return experiments.run_command(options, load())
     if serve is not None:
         serve(load())
         return 0

@@ -1,22 +1,46 @@
 """An experiment as JSON: what the page, the API and the exports read."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Collection
 from dataclasses import asdict
 from typing import Any, Literal
 
-from agent.experiments.comparison_view import columns
-from agent.experiments.evaluation_view import results_and_cells
-from agent.experiments.experiment import Member
-from agent.experiments.folder import ExperimentFolder
-from agent.experiments.outcomes import Summaries, missing
+from agent.experiments.documents import documents_to_json
+from agent.experiments.experiment import Experiment, Judge, Member, SuiteInfo, varying_fields
+from agent.experiments.figures.results import judge_figures, results_by_domain
+from agent.experiments.figures.table import build_table, unequal_limits
+from agent.experiments.figures.verdict import verdict_of
+from agent.experiments.folder import ExperimentFolder, RunEntry
+from agent.experiments.outcomes import (
+    Cell,
+    Outcome,
+    Summaries,
+    cells_of,
+    counts_of,
+    missing,
+    outcomes_of,
+)
+from agent.experiments.suite import EvalTask
+from agent.grading.checks import CHECKS
+from agent.grading.grade import is_right
 from agent.models.builtin.install import BUILTIN_ID, BUILTIN_NAME
 from agent.models.parameters import camel_case
 from agent.runs.metrics.provenance import provenance_of
 from agent.runs.summary import Summary
-from agent.titles import title_for_task
+from agent.titles import strip_markdown, title_for_task
 
 State = Literal["running", "finished", "stopped", "interrupted"]
+INTERVAL = (
+    "All intervals are at 95 %: Wilson’s of a score and Newcombe’s of a paired gain where every "
+    "answer is right or wrong, otherwise a bootstrap over the tasks."
+)
 _MODE_DETAILS = {"plain": "documents in the prompt", "sandbox": "documents as files"}
+_MAX_ANSWER = 20_000
+_MAX_TASK_TITLE, _MAX_REASON, _MAX_EXTRACTED = 120, 300, 60
+_OF_A_SUITE = (
+    "name", "title", "domain", "licence", "source", "sample", "tasks", "sha256", "scorer",
+    "extraction", "prompt",
+)  # fmt: skip
 
 
 def describe(
@@ -28,17 +52,13 @@ def describe(
 ) -> dict[str, Any]:
     """Return an experiment with its results: a comparison's table, an evaluation's cells.
 
-    Args:
-        summaries: The summaries of its runs by id: None for one that is queued or starting; a
-            run that is missing here was deleted.
-        running: Whether its runs are being carried out, or are to be.
-        can_edit: Whether the reader may stop, continue and delete it.
+    A summary is None for a run that is queued or starting; a run without one was deleted.
     """
     definition, known = folder.definition, defaultdict[int, list[Summary]](list)
     for entry in folder.runs():
         if (summary := summaries.get(entry.run)) is not None:
             known[entry.member].append(summary)
-    view = results_and_cells if definition.suites else columns
+    view = _results_and_cells if definition.suites else _columns
     shown = view(folder, summaries, running=running)
     members = [
         _member_to_json(index, member, known[index])
@@ -96,3 +116,152 @@ def _settings_of(member: Member) -> dict[str, Any]:
         del values[name]
     empty: tuple[Any, ...] = (None, "", {}, ())
     return {camel_case(name): value for name, value in values.items() if value not in empty}
+
+
+def _judge_to_json(judge: Judge) -> dict[str, Any]:
+    return {camel_case(name): each for name, each in asdict(judge).items()}
+
+
+# A comparison: inputs, the members' runs, the table and the verdict.
+
+
+def _columns(folder: ExperimentFolder, summaries: Summaries, *, running: bool) -> dict[str, Any]:
+    comparison, entries = folder.definition, folder.runs()
+    members = outcomes_of(folder, summaries)
+    inputs = documents_to_json(folder, members)
+    known = [each.get("characters") for each in inputs]
+    characters = sum(each or 0 for each in known) if known and None not in known else None
+    unequal, expected = unequal_limits(comparison, members), comparison.expected
+    return {
+        "task": comparison.task,
+        "inputs": inputs,
+        "varying": [camel_case(each) for each in varying_fields(comparison.members)],
+        "expected": expected and asdict(expected) | {
+            "check": CHECKS[expected.kind].title,
+            "judge": expected.judge and _judge_to_json(expected.judge),
+        },
+        "members": [
+            _runs_to_json(
+                comparison, [each for each in entries if each.member == index], outcomes,
+                running=running,
+            ) | {"unequal": unequal[index]}
+            for index, outcomes in enumerate(members)
+        ],
+        "verdict": verdict_of(comparison, members),
+        "table": build_table(comparison, members, characters),
+    }  # fmt: skip
+
+
+def _runs_to_json(
+    comparison: Experiment,
+    entries: Collection[RunEntry],
+    outcomes: Collection[Outcome],
+    *,
+    running: bool,
+) -> dict[str, Any]:
+    known = {each.entry.run: each for each in outcomes}
+    runs = [
+        _run_to_json(comparison, entry, known.get(entry.run), running=running) for entry in entries
+    ]
+    last = str(runs[-1]["state"]) if runs else "queued"
+    return {
+        "state": next((each["state"] for each in runs if each["running"]), last),
+        "runs": runs,
+    }
+
+
+def _run_to_json(
+    comparison: Experiment, entry: RunEntry, outcome: Outcome | None, *, running: bool
+) -> dict[str, Any]:
+    """Return one run; ``outcome`` is None if it was deleted."""
+    summary, expected = outcome.summary if outcome else None, comparison.expected
+    grade = outcome.grade if outcome else None
+    state = "deleted" if outcome is None else "queued" if running else "interrupted"
+    judged = grade and (grade.votes or grade.score is None)
+    return {
+        "run": entry.run,
+        "repetition": entry.repetition,
+        "state": summary.state if summary else state,
+        "running": summary.running if summary else state == "queued",
+        "status": summary.state if summary and not summary.running else "",
+        "reason": summary.reason if summary else "",
+        "answer": outcome.answer[:_MAX_ANSWER] if outcome else "",
+        "score": grade.score if grade else None,
+        "right": expected and outcome and is_right(expected.kind, outcome.score),
+        "judge": {"votes": grade.votes, "texts": grade.texts, "reason": grade.reason}
+        if grade and judged else None,
+        "extracted": grade.extracted if grade else "",
+        "grader": grade.grader if grade else "",
+        "deleted": outcome is None,
+    }  # fmt: skip
+
+
+# An evaluation: suites, results by domain, tasks and cells.
+
+
+def _results_and_cells(
+    folder: ExperimentFolder, summaries: Summaries, *, running: bool
+) -> dict[str, Any]:
+    definition = folder.definition
+    cells = cells_of(folder, summaries, running=running)
+    results, judge = results_by_domain(folder, cells), definition.judge
+    outcomes = Counter(run.outcome for row in cells for cell in row for run in cell.runs)
+    prompts = dict.fromkeys(
+        suite.judge_prompt for suite in definition.suites if suite.scorer == "judge"
+    )
+    return {
+        "suites": [_suite_to_json(suite) for suite in definition.suites],
+        "domains": [each["domain"] for each in results[1:]],
+        "concurrency": definition.concurrency,
+        "judge": judge and _judge_to_json(judge) | judge_figures(folder) | {
+            "prompt": judge.prompt or "\n\n".join(prompts),
+        },
+        "members": [
+            {"baseline": definition.baseline_of(index)} for index in range(len(definition.members))
+        ],
+        "interval": INTERVAL,
+        "counts": counts_of(definition, outcomes),
+        "results": results,
+        "tasks": [
+            _task_to_json(suite, task)
+            for suite, task in zip(folder.suite_of, folder.tasks, strict=True)
+        ],
+        "cells": [[cell_to_json(cell) for cell in row] for row in cells],
+    }  # fmt: skip
+
+
+def cell_to_json(cell: Cell) -> dict[str, Any]:
+    """Return the cell of a task and a member."""
+    return {
+        "outcome": cell.outcome,
+        "score": cell.score,
+        "runs": [
+            {
+                "run": run.entry.run,
+                "repetition": run.entry.repetition,
+                "attempt": run.entry.attempt,
+                "outcome": run.outcome,
+                "score": run.score,
+                "reason": run.reason[:_MAX_REASON],
+                "extracted": run.grade.extracted[:_MAX_EXTRACTED] if run.grade else "",
+                "grader": run.grade.grader if run.grade else "",
+            }
+            for run in cell.runs
+        ],
+    }
+
+
+def _suite_to_json(suite: SuiteInfo) -> dict[str, Any]:
+    known = {name: getattr(suite, name) for name in _OF_A_SUITE}
+    return known | {"check": CHECKS[suite.scorer].title}
+
+
+def _task_to_json(suite: SuiteInfo, task: EvalTask) -> dict[str, Any]:
+    line = next((line for line in task.text.splitlines() if line.strip()), "")
+    return {
+        "id": task.id,
+        "suite": suite.name,
+        "domain": suite.domain,
+        "group": task.group,
+        "title": strip_markdown(line)[:_MAX_TASK_TITLE],
+    }

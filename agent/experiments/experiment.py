@@ -103,12 +103,7 @@ class ExpectedAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteInfo(SuiteDescription):
-    """What an experiment keeps of a suite.
-
-    Attributes:
-        tasks: How many of its tasks are in the experiment.
-        sha256: The hash of these tasks, with their answers and documents.
-    """
+    """What an experiment keeps of a suite: the number of its tasks, and the hash of all of them."""
 
     tasks: int = 0
     sha256: str = ""
@@ -127,20 +122,13 @@ class Experiment:
     """The definition of an experiment; it never changes.
 
     Attributes:
-        id: Its id, which cannot be guessed.
-        task: The task's text; empty if there are suites.
-        inputs: The input files of the task.
-        expected: The right answer to the task, if it is known.
-        suites: The suites; their tasks are in the folder.
-        members: The members, in the order of their columns.
+        task: The task's text; empty if there are suites, whose tasks are in the folder.
         baseline: The index of the member that the others are compared with; see ``baseline_of``.
         repetitions: How often each member does each task.
         concurrency: How many runs at a time, for suites.
         judge: The model that scores answers, for suites that need one.
-        created: When it was created, in seconds since the epoch.
         owner: Its owner; empty for the operator.
         from_runs: Whether it was made from runs that existed; there is nothing to start then.
-        format: The version of the record.
     """
 
     id: str = ""
@@ -199,15 +187,7 @@ def varying_fields(members: Sequence[Member]) -> tuple[str, ...]:
 
 
 def check(experiment: Experiment, suites: Sequence[Suite] | None = None) -> None:
-    """Check an experiment before it is created.
-
-    Args:
-        experiment: The definition.
-        suites: The suites with their tasks; None for a comparison.
-
-    Raises:
-        UsageError: A value is missing or out of range; the text names it.
-    """
+    """Check an experiment with its suites (None: a comparison) before it is created."""
     least, kind = (2, "A comparison") if suites is None else (1, "An evaluation")
     tasks, members = 1, len(experiment.members)
     if suites is None:

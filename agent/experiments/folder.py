@@ -24,7 +24,7 @@ import time
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -43,6 +43,7 @@ from agent.workspace.paths import RelPath
 MAX_TITLE = 200
 KINDS: Mapping[Kind, str] = {"comparison": "comparisons", "evaluation": "evaluations"}
 """The kinds, and the folders in a data folder that contain all of a kind."""
+NOT_FOUND = "There is no such comparison or evaluation. It may have been deleted."
 
 _ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
 _MAX_RECORD_BYTES = 4 * 1024**2
@@ -68,13 +69,7 @@ _RECORD = TypeAdapter(Record)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEntry:
-    """One run of an experiment.
-
-    Attributes:
-        repetition: The repetition, from 1.
-        at: When it was created, in seconds since the epoch.
-        attempt: Which run of this repetition it is, from 1.
-    """
+    """One run of an experiment: the ``attempt``-th of a repetition, both counted from 1."""
 
     task: int = 0
     member: int
@@ -123,14 +118,14 @@ class ScoreEntry:
 
 
 class ExperimentFolder:
-    """The folder of one experiment; ``create`` creates one, ``open`` opens an existing one.
-
-    Thread-safe; one process writes.
-    """
+    """The folder of one experiment. Thread-safe; one process writes."""
 
     def __init__(self, data: Path, record: Record) -> None:
+        self.definition = record.definition
+        self.id, self.kind = self.definition.id, self.definition.kind
+        self.owner = self.definition.owner
         self.data = data
-        self.path = data / KINDS[record.definition.kind] / record.definition.id
+        self.path = data / KINDS[self.kind] / self.id
         self._record = record
         self._lock = threading.Lock()
         self._runs = EntryList(
@@ -144,15 +139,7 @@ class ExperimentFolder:
     def create(
         cls, data: Path, definition: Experiment, suites: Sequence[Suite] = (), title: str = ""
     ) -> Self:
-        """Create the folder of a new experiment; its id, time and suites are set here.
-
-        Args:
-            definition: The definition, checked; ``id``, ``created`` and ``suites`` are replaced.
-            title: A title; empty for the task's first line or the suites' titles.
-
-        Raises:
-            WorkspaceError: A task's document cannot be read.
-        """
+        """Create the folder of a new experiment; its id, time and suites are set here."""
         known = replace(
             definition, id=random_id(), created=time.time(),
             suites=tuple(SuiteInfo.of(each, hash_of(each)) for each in suites),
@@ -170,42 +157,30 @@ class ExperimentFolder:
         return folder
 
     @classmethod
-    def open(cls, data: Path, kind: Kind, experiment: str) -> Self:
-        """Open an existing folder.
+    def open(cls, data: Path, experiment: str, kind: Kind | None = None) -> Self:
+        """Open an existing folder of a kind, or of either; see ``find``."""
+        return cls.find([data], experiment, kind)
+
+    @classmethod
+    def find(cls, places: Iterable[Path], experiment: str, kind: Kind | None = None) -> Self:
+        """Open an experiment, of a kind if one is named, in the first data folder that has it.
 
         Raises:
             RunError: There is none with this id, or its record cannot be read.
         """
-        if not cls.exists(data, kind, experiment):
-            raise RunError(not_found_message(kind))
-        unreadable = f"The record of {kind} {experiment} cannot be read."
-        try:
-            path = data / KINDS[kind] / experiment / f"{kind}.json"
-            record = _RECORD.validate_json(read_bounded(path, _MAX_RECORD_BYTES))
-        except (OSError, ValueError) as error:
-            raise RunError(unreadable) from error
-        if (record.definition.id, record.definition.kind) != (experiment, kind):
-            raise RunError(unreadable)
-        return cls(data, record)
-
-    @classmethod
-    def exists(cls, data: Path, kind: Kind, experiment: str) -> bool:
-        """Return whether a data folder has an experiment of a kind with this id."""
-        if not _ID.fullmatch(experiment):
-            return False
-        return (data / KINDS[kind] / experiment / f"{kind}.json").is_file()
-
-    @classmethod
-    def find(cls, places: Iterable[Path], kind: Kind, experiment: str) -> Self:
-        """Open an existing folder in the first data folder that has it.
-
-        Raises:
-            RunError: None has it, or its record cannot be read.
-        """
         for data in places:
-            if cls.exists(data, kind, experiment):
-                return cls.open(data, kind, experiment)
-        raise RunError(not_found_message(kind))
+            path = record_path(data, experiment)
+            if path is None or kind not in (None, path.stem):
+                continue
+            unreadable = f"The record of {path.stem} {experiment} cannot be read."
+            try:
+                record = _RECORD.validate_json(read_bounded(path, _MAX_RECORD_BYTES))
+            except (OSError, ValueError) as error:
+                raise RunError(unreadable) from error
+            if (record.definition.id, record.definition.kind) != (experiment, path.stem):
+                raise RunError(unreadable)
+            return cls(data, record)
+        raise RunError(NOT_FOUND)
 
     @classmethod
     def all(cls, data: Path, kind: Kind) -> list[Self]:
@@ -213,28 +188,8 @@ class ExperimentFolder:
         found = []
         for path in (data / KINDS[kind]).glob(f"*/{kind}.json"):
             with suppress(RunError):
-                found.append(cls.open(data, kind, path.parent.name))
+                found.append(cls.open(data, path.parent.name))
         return sorted(found, key=lambda folder: folder.definition.created)
-
-    @property
-    def kind(self) -> Kind:
-        """``comparison`` or ``evaluation``."""
-        return self._record.definition.kind
-
-    @property
-    def id(self) -> str:
-        """Its id."""
-        return self._record.definition.id
-
-    @property
-    def definition(self) -> Experiment:
-        """The definition."""
-        return self._record.definition
-
-    @property
-    def owner(self) -> str:
-        """The owner; empty for the operator."""
-        return self._record.definition.owner
 
     @property
     def title(self) -> str:
@@ -360,9 +315,12 @@ class ExperimentFolder:
         self._record = record  # only now, so that a full disk changes nothing
 
 
-def not_found_message(kind: Kind) -> str:
-    """Return the message that there is no such experiment."""
-    return f"There is no such {kind}. It may have been deleted."
+def record_path(data: Path, experiment: str) -> Path | None:
+    """Return the file of an experiment's record in a data folder; None if it has none."""
+    if not _ID.fullmatch(experiment):
+        return None
+    paths = (data / name / experiment / f"{kind}.json" for kind, name in KINDS.items())
+    return next(filter(Path.is_file, paths), None)
 
 
 def one_line_title(title: str) -> str:
@@ -396,16 +354,12 @@ def _write_tasks(folder: Path, suites: Iterable[Suite]) -> None:
                 digests = {name: _digest(content) for name, content in task.inputs.items()}
                 for name, digest in digests.items():
                     if not (inputs / digest).exists():
-                        (inputs / digest).write_bytes(_bytes(task.inputs[name]))
+                        (inputs / digest).write_bytes(content_bytes(task.inputs[name]))
                 file.write(_task_to_json(task, digests))
 
 
 def _task_to_json(task: EvalTask, inputs: Mapping[str, str]) -> bytes:
-    values: dict[str, Any] = {
-        "id": task.id, "text": task.text, "scorer": task.scorer, "expected": task.expected,
-        "choices": task.choices, "group": task.group, "inputs": inputs,
-        "arguments": task.arguments,
-    }  # fmt: skip
+    values = {each.name: getattr(task, each.name) for each in fields(task)} | {"inputs": inputs}
     return json.dumps(values).encode() + b"\n"
 
 
@@ -416,10 +370,11 @@ def _task_from_json(line: bytes, inputs: Path) -> EvalTask:
 
 
 def _digest(content: Content) -> str:
-    return hashlib.sha256(_bytes(content)).hexdigest()
+    return hashlib.sha256(content_bytes(content)).hexdigest()
 
 
-def _bytes(content: Content) -> bytes:
+def content_bytes(content: Content) -> bytes:
+    """Return the content of a task's document. Raises ``WorkspaceError``."""
     if isinstance(content, HostFile):
         with content.open() as file:
             return file.read()

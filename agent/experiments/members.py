@@ -27,15 +27,8 @@ def parse_member(
 ) -> tuple[Member, dict[str, str]]:
     """Parse a member: ``plain`` or ``sandbox``, and ``key=value`` pairs, separated by commas.
 
-    Args:
-        text: Such as ``sandbox,model=Qwen3,base-url=http://localhost:8000/v1,max-steps=20``.
-        mode: The mode of a text that names none.
-
     Returns:
-        The member, with an empty label and model where they are missing, and the further pairs.
-
-    Raises:
-        UsageError: A key is unknown or its value is invalid; the text names it.
+        The member, with an empty label and model where they are missing, and the ``extra`` pairs.
     """
     label, values = "", {"mode": mode}
     further: dict[str, str] = {}
@@ -87,15 +80,7 @@ def _refusal(text: str, why: str) -> UsageError:
 
 
 def complete(members: Iterable[Member], model: str) -> tuple[Member, ...]:
-    """Return members with a model and with different labels.
-
-    Args:
-        members: The members, with empty labels or models.
-        model: The model of those without one; empty for the built-in one.
-
-    Raises:
-        UsageError: Two of them were given the same label.
-    """
+    """Return members with a model (empty: the built-in one) and with different labels."""
     named = [
         each if each.model or each.base_url else replace(each, model=model or BUILTIN_ID)
         for each in members
@@ -120,8 +105,7 @@ def check_labels(members: Iterable[Member]) -> None:
 def with_parameters(members: Iterable[Member], models: Mapping[str, object]) -> tuple[Member, ...]:
     """Return members with the request parameters of their endpoints, for the record.
 
-    Args:
-        models: Models by label. A parameter that a member sets goes before its endpoint's.
+    A parameter that a member sets goes before its endpoint's.
     """
     unset = Member(label="", mode="plain", model="")
     found = []

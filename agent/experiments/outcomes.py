@@ -9,6 +9,7 @@ from typing import Literal, get_args
 
 from agent.errors import JournalError
 from agent.events import RunEnded
+from agent.experiments.experiment import Experiment
 from agent.experiments.folder import ExperimentFolder, Key, RunEntry, ScoreEntry
 from agent.experiments.scoring import is_stored, known_grade
 from agent.grading.checks import Grade
@@ -40,12 +41,9 @@ class Outcome:
     """One run of an experiment, as it counts.
 
     Attributes:
-        outcome: ``right``, ``wrong`` or ``partial`` if it has a score; ``unscored`` if it ended
-            without one; ``infrastructure`` if the engine, the endpoint or the studio failed:
-            this never counts as wrong.
+        outcome: ``infrastructure`` if the engine, the endpoint or the studio failed: this never
+            counts as wrong.
         reason: Why there is no score, or why it failed.
-        summary: The run's summary, if it is known.
-        grade: The answer's grade, if it is known.
         answer: The whole answer; empty unless ``outcomes_of`` has read it.
     """
 
@@ -74,12 +72,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """All repetitions of a task by a member.
-
-    Attributes:
-        outcome: The outcome of all; while any is not done, that of the others.
-        score: The mean of the known scores; None without any.
-    """
+    """All repetitions of a task by a member; ``score`` is the mean of the known scores."""
 
     outcome: OutcomeName
     score: float | None
@@ -118,11 +111,7 @@ def has_answer(summary: Summary) -> bool:
 def run_outcome(
     entry: RunEntry, summaries: Summaries, scores: Mapping[str, ScoreEntry], *, running: bool
 ) -> Outcome:
-    """Return how a run counts by its stored score.
-
-    Args:
-        running: Whether the experiment's runs are being carried out.
-    """
+    """Return how a run counts by its stored score, while the experiment is ``running`` or after."""
     score, deleted = scores.get(entry.run), entry.run not in summaries
     summary = summaries.get(entry.run)
     if summary is None and not deleted:
@@ -155,12 +144,7 @@ def cell_outcome(
     repetitions: int = 1,
     running: bool = False,
 ) -> Cell:
-    """Return the cell of a task and a member.
-
-    Args:
-        repetitions: How many runs the cell has in the end.
-        running: Whether the experiment's runs are being carried out.
-    """
+    """Return the cell of a task and a member; what is not done goes before scores."""
     runs = tuple(run_outcome(each, summaries, scores, running=running) for each in entries)
     found = {each.outcome for each in runs}
     if len(runs) < repetitions:
@@ -190,6 +174,14 @@ def cells_of(
         ]
         for task in range(definition.task_count)
     ]  # fmt: skip
+
+
+def counts_of(experiment: Experiment, known: Mapping[OutcomeName, int]) -> dict[str, int]:
+    """Return the number of runs by outcome, ``done`` and the ``total``; others are waiting."""
+    total = experiment.task_count * len(experiment.members) * experiment.repetitions
+    found: dict[str, int] = {name: known.get(name, 0) for name in OUTCOMES}
+    found["waiting"] += total - sum(found.values())
+    return {**found, "done": sum(found[name] for name in DONE), "total": total}
 
 
 def outcomes_of(folder: ExperimentFolder, summaries: Summaries) -> list[list[Outcome]]:

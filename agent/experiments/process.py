@@ -25,12 +25,7 @@ _MAX_BYTES = 16 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process that carries out an evaluation.
-
-    Attributes:
-        pid: Its id; 0 if it is not known.
-        place: Where it has the runs carried out; empty for its own machine.
-    """
+    """A process that carries out an evaluation, with its runs in another ``place`` or here."""
 
     pid: int = 0
     host: str = ""
@@ -49,11 +44,7 @@ def _adapter() -> TypeAdapter[Process]:
 
 @contextmanager
 def registered(evaluation: Path, place: str = "") -> Iterator[None]:
-    """Register this process as the one that carries out an evaluation, during the block.
-
-    Args:
-        place: See ``Process``.
-    """
+    """Register this process as the one that carries out an evaluation, during the block."""
     path = evaluation / _FILE
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:

@@ -7,27 +7,25 @@ killed: no run that ended is repeated. A member whose run cannot be started leav
 import logging
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
+from functools import partial
+from typing import Any, Protocol
 
 from agent.errors import NoNodeLeft, StudioError
-from agent.experiments.experiment import Member, remaining_seconds
+from agent.experiments.experiment import remaining_seconds
 from agent.experiments.folder import ExperimentFolder, Key, RunEntry
 from agent.experiments.outcomes import OutcomeName, is_infrastructure_failure, outcome_of_score
+from agent.experiments.schedule import Schedule
 from agent.experiments.scoring import score_run
 from agent.grading.checks import JudgeAccess
 from agent.models.base import Model
-from agent.models.builtin.install import BUILTIN_ID
 from agent.models.passport.ensure import ensure_tested
 from agent.util.stop import Stop
 
-_POLL_SECONDS = 0.2
 _log = logging.getLogger(__name__)
-_J = TypeVar("_J")
 
 
 class StartedRun(Protocol):
@@ -79,49 +77,11 @@ class Progress:
     remaining: float | None = None
 
 
-def run_jobs(
-    jobs: Iterable[_J],
-    carry_out: Callable[[_J], None],
-    concurrency: int,
-    is_alone: Callable[[_J], bool],
-    stop: Stop,
-    stop_active: Callable[[], None],
-) -> None:
-    """Carry out jobs in this order, several at a time; return when all have ended.
-
-    Args:
-        carry_out: Carries out one, in a thread of its own.
-        is_alone: Whether only one of these may be carried out at a time.
-        stop_active: Called repeatedly from then on, to end those in progress.
-    """
-    pending, futures = deque(jobs), dict[Future[None], bool]()
-    with ThreadPoolExecutor(concurrency, "run") as pool:
-        while pending or futures:
-            if stop.is_set:
-                pending.clear()
-                stop_active()
-            passed = deque[_J]()
-            while pending and len(futures) < concurrency:
-                job = pending.popleft()
-                alone = is_alone(job)
-                if alone and any(futures.values()):
-                    passed.append(job)
-                else:
-                    futures[pool.submit(carry_out, job)] = alone
-            pending.extendleft(reversed(passed))
-            ended, _ = wait(futures, _POLL_SECONDS, FIRST_COMPLETED)
-            for each in ended:
-                del futures[each]
-                each.result()
-
-
 class Runner:
     """Carries out runs of an experiment.
 
     Args:
-        create: Creates the run of a (task, member, repetition).
         model_of: Returns the model of a member that is tested first; None for one that is not.
-        judge: The model that scores answers, if a task needs one.
         on_progress: Called in any thread, one call at a time.
     """
 
@@ -140,10 +100,6 @@ class Runner:
         self._judge = judge
         self._on_progress = on_progress
         self._lock = threading.Lock()
-        self._active: set[StartedRun] = set()
-        self._given_up: dict[int, str] = {}
-        self._no_node = ""
-        self._halt = Stop()
         self._done = self._total = 0
         self._began = 0.0
 
@@ -156,31 +112,27 @@ class Runner:
     ) -> dict[int, str]:
         """Carry out runs, and score answers of earlier ones; return when all have ended.
 
-        Args:
-            keys: The (task, member, repetition) to do, in this order.
-            to_score: Ended runs without a score, and their answers.
-            concurrency: How many runs at a time; of the built-in model always one.
-            stop: Stops the runs in progress, and starts no others.
-
         Returns:
             Why members could not be started, by index; that of all if no node is left to carry
             out runs, of which the rest then waits.
         """
         self._total, self._began = len(keys) + len(to_score), time.monotonic()
         self._report(Progress(experiment=self._folder.id, status="defined"))
-        run_jobs(to_score, lambda job: self._score(*job, "scored", "", stop), concurrency,
-                 lambda _: False, stop, lambda: None)  # fmt: skip
-        self._test_models(sorted({member for _, member, _ in keys}), stop)
-        with stop.on_set(self._halt.set):
-            run_jobs(
-                keys, lambda key: self._carry_out_one(key, stop), concurrency,
-                lambda key: is_builtin(self._members[key[1]]), self._halt, self._stop_active,
-            )  # fmt: skip
-        if self._no_node:
-            return dict.fromkeys(range(len(self._members)), self._no_node) | self._given_up
-        return dict(self._given_up)
+        schedule = Schedule(self._members, keys, lambda: concurrency, stop)
+        with ThreadPoolExecutor(concurrency, "run") as pool:
+            list(pool.map(partial(self._score_earlier, stop), to_score))
+            self._test_models(schedule, sorted({member for _, member, _ in keys}), stop)
+            carried_out = [
+                pool.submit(self._carry_out_one, key, schedule, stop) for key in schedule
+            ]
+        for each in carried_out:
+            each.result()
+        if schedule.problem:
+            every = dict.fromkeys(range(len(self._members)), schedule.problem)
+            return every | schedule.problems
+        return schedule.problems
 
-    def _test_models(self, indexes: Sequence[int], stop: Stop) -> None:
+    def _test_models(self, schedule: Schedule, indexes: Sequence[int], stop: Stop) -> None:
         """Test the models of members that were not tested yet; give up those that fail."""
         models: dict[int, Model] = {}
         for index in indexes:
@@ -192,41 +144,42 @@ class Runner:
             for index in tested:
                 self._report_member(index, status="testing")
 
-        self._given_up |= ensure_tested(models, stop, report)
+        for index, problem in ensure_tested(models, stop, report).items():
+            self._give_up(schedule, index, problem)
 
-    def _carry_out_one(self, key: Key, stop: Stop) -> None:
-        if self._halt.is_set:
-            return
-        member = key[1]
-        if member in self._given_up:
-            self._report_run(key, "not started", reason=self._given_up[member])
-            return
+    def _give_up(self, schedule: Schedule, member: int, reason: str) -> None:
+        for key in schedule.give_up(reason, member):
+            self._report_run(key, "not started", reason=reason)
+
+    def _carry_out_one(self, key: Key, schedule: Schedule, stop: Stop) -> None:
+        try:
+            if not schedule.is_stopped(key):
+                self._create_and_execute(key, schedule, stop)
+        finally:
+            schedule.ended(key)
+
+    def _create_and_execute(self, key: Key, schedule: Schedule, stop: Stop) -> None:
         try:
             run = self._create(key)
         except (StudioError, OSError) as error:
-            self._given_up[member] = str(error)
             self._report_run(key, "not started", reason=str(error))
+            self._give_up(schedule, key[1], str(error))
             return
         try:
             entry = self._folder.add_run(*key, run.id)
             self._report_run(key, "started")
+            schedule.started(key, run.stop)
             self._execute(run, entry, stop)
         except NoNodeLeft as error:
-            self._no_node = str(error)
-            self._halt.set()
+            schedule.give_up(str(error))
+            schedule.stop()
             self._report_run(key, "not started", "waiting", reason=str(error))
         except (StudioError, OSError) as error:
             self._report_run(key, "failed", "infrastructure", reason=str(error))
         finally:
-            with self._lock:
-                self._active.discard(run)
             run.close()
 
     def _execute(self, run: StartedRun, entry: RunEntry, stop: Stop) -> None:
-        with self._lock:
-            self._active.add(run)
-        if self._halt.is_set:
-            run.stop()
         status, answer, reason = run.carry_out()
         run.close()  # its sandbox is free while a judge is asked
         if status == "stopped":
@@ -235,6 +188,10 @@ class Runner:
             self._report_run(entry.key, status, "infrastructure", reason=reason)
         else:
             self._score(entry, answer, status, reason, stop)
+
+    def _score_earlier(self, stop: Stop, job: tuple[RunEntry, str]) -> None:
+        if not stop.is_set:
+            self._score(*job, "scored", "", stop)
 
     def _score(self, entry: RunEntry, answer: str, status: str, reason: str, stop: Stop) -> None:
         grade = score_run(self._folder, entry, answer, self._judge, stop)
@@ -248,12 +205,6 @@ class Runner:
         self._report_run(
             entry.key, status, outcome, grade.score if grade else None, reason, answer
         )  # fmt: skip
-
-    def _stop_active(self) -> None:
-        with self._lock:
-            active = list(self._active)
-        for run in active:
-            run.stop()
 
     def _report_run(
         self,
@@ -286,8 +237,3 @@ class Runner:
                 self._on_progress(counted)
             except Exception:  # noqa: BLE001 - boundary: a report must not end the runs
                 _log.exception("The progress of an experiment cannot be reported")
-
-
-def is_builtin(member: Member) -> bool:
-    """Whether the built-in model answers for a member: it runs one at a time."""
-    return member.model == BUILTIN_ID

@@ -27,11 +27,7 @@ def is_stored(folder: ExperimentFolder, expected: Expected | None) -> bool:
 def known_grade(
     folder: ExperimentFolder, task: int, answer: str, stored: ScoreEntry | None
 ) -> Grade | None:
-    """Return the grade of an answer; None if no answer is expected or it is not known yet.
-
-    Args:
-        stored: The stored grade of the run, which counts only for this answer.
-    """
+    """Return the grade of an answer, the stored one if it is of it; None if it is not known."""
     expected = folder.expected(task)
     if expected is None:
         return None
@@ -49,14 +45,8 @@ def score_run(
 ) -> Grade | None:
     """Return the grade of an ended run, stored if it has to be; this may take minutes.
 
-    If the check cannot run here, the run stays without a score.
-
-    Args:
-        judge: The judge, for tasks that need one; its key is in memory only.
-        stop: Ends the judge early; nothing is stored then.
-
-    Returns:
-        The grade; None if it was stopped, or no answer is expected.
+    It is None if it was stopped, which stores nothing, or no answer is expected. If the check
+    cannot run here, the run stays without a score.
     """
     expected = folder.expected(entry.task)
     if expected is None:

@@ -13,11 +13,7 @@ from agent.settings import Settings
 def set_up(folder: ExperimentFolder, task: int, member: RunSpec, settings: Settings) -> RunSpec:
     """Return what a member is asked for with a task; no limit is above the operator's.
 
-    Args:
-        folder: The experiment; the limits of its suites are those of the paper.
-        task: The task's index.
-        member: The member; what it sets goes before what the suite says.
-        settings: The operator's limits, also for what neither says.
+    What the member sets goes before what the suite says, whose limits are those of the paper.
     """
     asked = replace(member, task=folder.text_of(task))
     if not folder.definition.suites:

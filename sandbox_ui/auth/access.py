@@ -1,6 +1,6 @@
 """Permissions of one request."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -8,8 +8,7 @@ import gradio as gr
 from starlette.requests import Request
 
 from agent.errors import RunError, StudioError
-from agent.experiments.experiment import Kind
-from agent.experiments.folder import ExperimentFolder, not_found_message
+from agent.experiments.folder import NOT_FOUND, ExperimentFolder
 from agent.runs.folder import RUN_NOT_FOUND, RunFolder
 from sandbox_ui.auth import share_links
 from sandbox_ui.auth.share_links import Shareable
@@ -29,7 +28,7 @@ class ReadOnly(StudioError):
 
 
 class RunGroups(Protocol):
-    """The studio's comparisons or evaluations; raises ``RunError`` for an unknown id."""
+    """The studio's comparisons and evaluations; raises ``RunError`` for an unknown id."""
 
     def folder(self, group: str, /) -> ExperimentFolder:
         """Return its folder."""
@@ -56,7 +55,7 @@ class Access:
         user: User | None,
         link_tokens: Sequence[str],
         get_folder: Callable[[str], RunFolder],
-        groups: Mapping[Kind, RunGroups],
+        groups: RunGroups,
         data: Path | None = None,
     ) -> None:
         self._user = user
@@ -111,34 +110,34 @@ class Access:
                 raise ReadOnly(USED_ELSEWHERE.format("run"))
             raise ReadOnly("This run belongs to another user and was shared with you read-only.")
 
-    def can_edit_group(self, kind: Kind, group: str) -> bool:
+    def can_edit_group(self, group: str) -> bool:
         """Return whether the user may change a comparison or an evaluation."""
-        owned = self.owns_group(kind, group)
-        return owned and not self._is_elsewhere(self._groups[kind].folder(group))
+        return self.owns_group(group) and not self._is_elsewhere(self._groups.folder(group))
 
-    def owns_group(self, kind: Kind, group: str) -> bool:
+    def owns_group(self, group: str) -> bool:
         """Return whether a comparison or an evaluation is the user's, or the user an operator."""
-        return self._owns(lambda: self._groups[kind].folder(group))
+        return self._owns(lambda: self._groups.folder(group))
 
-    def require_view_group(self, kind: Kind, group: str) -> None:
+    def require_view_group(self, group: str) -> None:
         """Check that a comparison or an evaluation, with its runs, may be viewed."""
-        if not self.owns_group(kind, group) and not self._is_shared_group(kind, group):
-            raise RunError(not_found_message(kind))
+        if not self.owns_group(group) and not self._is_shared_group(group):
+            raise RunError(NOT_FOUND)
 
-    def require_edit_group(self, kind: Kind, group: str) -> None:
+    def require_edit_group(self, group: str) -> None:
         """Check that a comparison or an evaluation may be changed."""
-        if not self.can_edit_group(kind, group):
-            self.require_view_group(kind, group)
-            if self._is_elsewhere(self._groups[kind].folder(group)):
-                raise ReadOnly(USED_ELSEWHERE.format(kind))
+        if not self.can_edit_group(group):
+            self.require_view_group(group)
+            folder = self._groups.folder(group)
+            if self._is_elsewhere(folder):
+                raise ReadOnly(USED_ELSEWHERE.format(folder.kind))
             raise ReadOnly(
-                f"This {kind} belongs to another user and was shared with you read-only."
+                f"This {folder.kind} belongs to another user and was shared with you read-only."
             )
 
-    def can_view_group(self, kind: Kind, group: str) -> bool:
+    def can_view_group(self, group: str) -> bool:
         """Return whether a comparison or an evaluation exists and may be viewed."""
         try:
-            self.require_view_group(kind, group)
+            self.require_view_group(group)
         except RunError:
             return False
         return True
@@ -147,10 +146,7 @@ class Access:
     def has_valid_link(self) -> bool:
         """Whether at least one of the shared links is still valid."""
         ids = [share_links.id_of(token) for token in self._link_tokens]
-        return any(
-            self.can_view(each) or any(self.can_view_group(kind, each) for kind in self._groups)
-            for each in ids
-        )
+        return any(self.can_view(each) or self.can_view_group(each) for each in ids)
 
     def can_view(self, run: str) -> bool:
         """Return whether the run exists and may be viewed."""
@@ -179,24 +175,24 @@ class Access:
         return any(
             share_links.is_valid(token, self._get_folder(run))
             if share_links.id_of(token) == run
-            else any(self._is_run_of(run, token, groups) for groups in self._groups.values())
+            else self._is_run_of(run, token)
             for token in self._link_tokens
         )
 
-    def _is_run_of(self, run: str, token: str, groups: RunGroups) -> bool:
+    def _is_run_of(self, run: str, token: str) -> bool:
         """Return whether a token is a valid link to a group that includes the run."""
         group = share_links.id_of(token)
         try:
-            if not share_links.is_valid(token, groups.folder(group)):
+            if not share_links.is_valid(token, self._groups.folder(group)):
                 return False
-            return run in groups.run_ids(group) and bool(self._get_folder(run))
+            return run in self._groups.run_ids(group) and bool(self._get_folder(run))
         except RunError:
             return False
 
-    def _is_shared_group(self, kind: Kind, group: str) -> bool:
+    def _is_shared_group(self, group: str) -> bool:
         tokens = [each for each in self._link_tokens if share_links.id_of(each) == group]
         return bool(tokens) and any(
-            share_links.is_valid(token, self._groups[kind].folder(group)) for token in tokens
+            share_links.is_valid(token, self._groups.folder(group)) for token in tokens
         )
 
 

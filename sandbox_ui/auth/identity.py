@@ -5,12 +5,11 @@ each browser as a user.
 """
 
 import ipaddress
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from agent.errors import SettingError
-from agent.experiments.experiment import Kind
 from agent.runs.folder import RunFolder
 from agent.settings import Settings
 from sandbox_ui.auth.access import RunGroups
@@ -31,15 +30,12 @@ class Identities:
     tokens: Tokens
     cookies: Cookies
     get_folder: Callable[[str], RunFolder]
-    groups: Mapping[Kind, RunGroups]
+    groups: RunGroups
     data: Path
 
     @classmethod
     def from_settings(
-        cls,
-        settings: Settings,
-        get_folder: Callable[[str], RunFolder],
-        groups: Mapping[Kind, RunGroups],
+        cls, settings: Settings, get_folder: Callable[[str], RunFolder], groups: RunGroups
     ) -> "Identities":
         """Create the identities that the operator's settings describe."""
         accounts = Accounts(_password_hashes(settings), settings.operators)

@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agent.experiments.evaluation_view import cell_to_json
+from agent.experiments.description import cell_to_json
 from agent.experiments.folder import ExperimentFolder, RunEntry, ScoreEntry
-from agent.experiments.outcomes import DONE, OUTCOMES, Cell, OutcomeName, cell_outcome
+from agent.experiments.outcomes import Cell, OutcomeName, cell_outcome, counts_of
 from agent.runs.summary import Summary
 
 _MAX_LOG = 50_000
@@ -24,11 +24,7 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What has changed since a cursor.
-
-    Attributes:
-        cells: The changed cells, as task, member and cell.
-    """
+    """The cells that have changed since a cursor, as task, member and cell."""
 
     cursor: str
     cells: list[tuple[int, int, dict[str, Any]]]
@@ -101,11 +97,7 @@ class Cells:
             self._scores[score.run] = score
 
     def load(self, summaries: Mapping[str, Summary | None], *, running: bool) -> None:
-        """Compute all cells, or all of them again: a run may have been deleted or continued.
-
-        Args:
-            running: Whether the experiment's runs are being carried out.
-        """
+        """Compute all cells, or all of them again: a run may have been deleted or continued."""
         with self._lock:
             self._loaded = True
             self._refresh(list(self._entries), summaries, running=running)
@@ -141,13 +133,9 @@ class Cells:
                 self._refresh(places, summaries, running=running)
 
     def counts(self) -> dict[str, int]:
-        """Return the number of runs by outcome, ``done`` and the ``total``."""
-        definition = self._folder.definition
-        total = definition.task_count * len(definition.members) * definition.repetitions
+        """Return the number of runs by outcome; see ``counts_of``."""
         with self._lock:
-            found: dict[str, int] = {name: self._counts[name] for name in OUTCOMES}
-        found["waiting"] += total - sum(found.values())
-        return {**found, "done": sum(found[name] for name in DONE), "total": total}
+            return counts_of(self._folder.definition, self._counts)
 
     def changes(self, cursor: str) -> Changes | None:
         """Return what has changed since a cursor; None if that is not known any more."""

@@ -78,15 +78,7 @@ def define(
 def loaded_suites(
     request: EvaluationRequest, uploads: Workspace | None, user: User
 ) -> Iterator[list[Suite]]:
-    """Yield the suites that a request asks for; their documents are read within the block.
-
-    Args:
-        uploads: The files of its draft, if it has one.
-        user: The user; only the operator may name data on the server.
-
-    Raises:
-        StudioError: if a suite does not exist, or its data is missing or invalid.
-    """
+    """Yield the suites that a request asks for; their documents are read within the block."""
     if any(each.path for each in request.suites) and not user.operator:
         raise UsageError("Only the operator may name data on the server. Upload the files instead.")
     with tempfile.TemporaryDirectory(prefix="suites-") as folder:
@@ -98,16 +90,11 @@ def loaded_suites(
 def _load(asked: SuiteRequest, uploads: Path, limit: int | None) -> Suite:
     path = Path(asked.path).expanduser() if asked.path else None
     if asked.upload:
-        path = uploads / _relative(asked.upload)
+        path = uploads / str(RelPath(asked.upload))  # it stays below the uploads
         if not path.exists():
             raise UsageError(f"{asked.name}: “{asked.upload}” was not uploaded.")
     suite = replace(known_suites.load(asked.name, path), extraction=asked.extraction)
     return suite if limit is None else suite.first(limit)
-
-
-def _relative(path: str) -> str:
-    """Return a path as it is, if it stays below the uploads. Raises ``WorkspaceError``."""
-    return str(RelPath(path))
 
 
 def _copy_uploads(workspace: Workspace, folder: Path) -> None:
@@ -162,15 +149,7 @@ def continued(
     settings: Settings,
     user: User,
 ) -> Participants:
-    """Return the requests with which a comparison or an evaluation is continued.
-
-    Args:
-        text: The text of its task, or of one of its tasks.
-        user: The user on whose behalf the endpoints are used.
-
-    Raises:
-        StudioError: if a member is unknown, its endpoint is another one, or it has no model.
-    """
+    """Return the requests with which an experiment is continued; ``text`` is one of its tasks."""
     given: dict[int, KeyRequest] = {}
     for each in request.members:
         if not 0 <= each.index < len(members):
@@ -194,14 +173,7 @@ def require_models(
     settings: Settings,
     user: User,
 ) -> None:
-    """Check that each member's model and prompt can be used, before any run is started.
-
-    Args:
-        user: The user on whose behalf the endpoints are used.
-
-    Raises:
-        StudioError: if one cannot; the text names the member.
-    """
+    """Check that each member's model and prompt can be used, before any run is started."""
     for member, asked in zip(members, participants.members, strict=True):
         try:
             prepare(asked.for_task(text), settings, user)
@@ -212,11 +184,7 @@ def require_models(
 
 
 def _stored_url(url: str, settings: Settings) -> str:
-    """Return the URL as it is stored: empty for the studio's, and without a query.
-
-    Raises:
-        ModelRefused: if it is not the URL of an endpoint.
-    """
+    """Return the URL as it is stored: empty for the studio's, and without a query."""
     if not url or same_endpoint(url, settings.base_url):
         return ""
     return parse_base_url(url).display_url
@@ -270,10 +238,6 @@ def _stored_request(member: Member, given: KeyRequest | None, settings: Settings
 
 
 def _request_of(member: Member, url: str | None, key: str) -> RunRequest:
-    """Return the request with which a member's model is called.
-
-    Args:
-        url: Its endpoint, which may have a query; None for what is stored.
-    """
+    """Return the request to a member's model, at a URL with a query or at the stored one."""
     spec = member.spec()
     return RunRequest(spec if url is None else replace(spec, base_url=url), key)

@@ -29,11 +29,7 @@ class _Known:
 
 
 class Documents:
-    """Experiments as JSON values, for their owners. Thread-safe.
-
-    Args:
-        summaries: Returns the summaries of runs of an experiment.
-    """
+    """Experiments as JSON values, for their owners. Thread-safe."""
 
     def __init__(
         self,
@@ -63,7 +59,7 @@ class Documents:
             cursor = self._registry.cells(experiment).cursor
             unchanged = (known.cursor, known.running) == (cursor, self._is_running(experiment))
             # A comparison also shows figures of runs in progress, and what continues them.
-            if unchanged and (listed or self._registry.kind == "evaluation"):
+            if unchanged and (listed or "results" in known.described):
                 return known.described
             if not fresh and time.monotonic() - known.at < max(_SECONDS, _SHARE * known.took):
                 return known.described

@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from agent.data_folder import is_in_use
@@ -12,10 +12,10 @@ from agent.errors import QuotaExceeded, RunActive, RunError, RunPinned, StudioEr
 from agent.events import now
 from agent.experiments import process
 from agent.experiments.description import title_of
-from agent.experiments.experiment import Experiment, remaining_seconds
+from agent.experiments.experiment import Experiment, Kind, remaining_seconds
 from agent.experiments.folder import ExperimentFolder, Key
 from agent.experiments.outcomes import has_answer, infrastructure, missing
-from agent.experiments.runner import is_builtin
+from agent.experiments.schedule import is_builtin
 from agent.experiments.scoring import is_stored, judge_access
 from agent.grading.checks import JudgeAccess
 from agent.runs.summary import Summary
@@ -24,8 +24,8 @@ from sandbox_ui.auth.user import User
 from sandbox_ui.experiments.cells import Place
 from sandbox_ui.experiments.definition import continued, define, loaded_suites
 from sandbox_ui.experiments.documents import Documents
-from sandbox_ui.experiments.execution import Execution, RunStarter
-from sandbox_ui.experiments.inputs import Drafts, InputStore
+from sandbox_ui.experiments.execution import Execution
+from sandbox_ui.experiments.inputs import InputStore, describe_inputs, require_storage
 from sandbox_ui.experiments.observed import ObservedExperiment
 from sandbox_ui.experiments.registry import ExperimentRegistry
 from sandbox_ui.experiments.request import (
@@ -38,6 +38,7 @@ from sandbox_ui.experiments.scoring import BackgroundWork
 from sandbox_ui.experiments.selection import compare_runs
 from sandbox_ui.history.catalog import Catalog
 from sandbox_ui.limits.quota import Quota
+from sandbox_ui.runs.example_inputs import copy_example_inputs
 from sandbox_ui.runs.followers import Followers
 from sandbox_ui.runs.manager import RunManager
 from sandbox_ui.runs.service import model_for
@@ -51,11 +52,7 @@ _BUILTIN_NOTE = (
 
 
 class ExperimentManager:
-    """The comparisons, or the evaluations, of one data folder. Thread-safe.
-
-    Attributes:
-        followers: Who is told when something about an experiment changes.
-    """
+    """The comparisons and evaluations of one data folder. Thread-safe."""
 
     def __init__(
         self,
@@ -70,9 +67,9 @@ class ExperimentManager:
         self._runs = runs
         self._catalog = catalog
         self._settings = settings
-        self._drafts = Drafts(registry, runs, quota)
+        self._quota = quota
         self._executions: dict[str, Execution] = {}
-        self._starts: dict[str, _Start] = {}
+        self._starts: dict[str, tuple[int, float]] = {}  # runs that were done, and when
         self._reasons: dict[str, str] = {}
         self._judges: dict[str, JudgeAccess] = {}
         self._observed: dict[str, ObservedExperiment] = {}
@@ -92,21 +89,17 @@ class ExperimentManager:
 
     def create(self, request: ComparisonRequest | EvaluationRequest, user: User) -> str:
         """Start an experiment; return its id. The draft with its inputs is deleted."""
-        self._require_capacity(user.id)
         if isinstance(request, EvaluationRequest):
+            self._require_capacity(user.id, "evaluation")
             folder, participants = self._create_evaluation(request, user)
         else:
+            self._require_capacity(user.id, "comparison")
             folder, participants = self._create_comparison(request, user)
         self._carry_out(folder, missing(folder, {}), participants, user)
         return folder.id
 
     def create_from_runs(self, run_ids: Sequence[str], title: str, user: User) -> str:
-        """Compare runs that exist; return the comparison's id.
-
-        Raises:
-            NotComparable: if their tasks or inputs differ.
-            StudioError: if a run does not exist or has not begun.
-        """
+        """Compare runs of the same task and inputs that exist; return the comparison's id."""
         definition = compare_runs(run_ids, self._runs, self.registry)
         folder = self.registry.create(replace(definition, owner=user.id), title=title)
         for member, run in enumerate(run_ids):
@@ -127,9 +120,9 @@ class ExperimentManager:
         described = self._documents.overview(experiment, fresh=fresh, listed=listed)
         return described | self._activity(experiment, described)
 
-    def in_brief(self, owner: str | None) -> list[dict[str, Any]]:
-        """Return all experiments, or one user's, newest first, in a few words each."""
-        folders = self.registry.all(owner)
+    def in_brief(self, kind: Kind, owner: str | None) -> list[dict[str, Any]]:
+        """Return all experiments of a kind, or one user's, newest first, in a few words each."""
+        folders = [each for each in self.registry.all(owner) if each.kind == kind]
         return [
             {
                 "id": folder.id,
@@ -144,11 +137,11 @@ class ExperimentManager:
     def progress(self, experiment: str) -> dict[str, Any]:
         """Return the number of runs by outcome and an estimate of the remaining seconds."""
         counts = self.registry.cells(experiment).counts()
-        start = self._starts.get(experiment)
+        before, at = self._starts.get(experiment, (0, 0.0))
         remaining = None
-        if start is not None and experiment in self._executions:
-            done, total = counts["done"] - start.done, counts["total"] - start.done
-            remaining = remaining_seconds(done, total, time.monotonic() - start.at)
+        if at and experiment in self._executions:
+            done, total = counts["done"] - before, counts["total"] - before
+            remaining = remaining_seconds(done, total, time.monotonic() - at)
         return {"counts": counts, "remaining": remaining}
 
     def is_running(self, experiment: str) -> bool:
@@ -186,11 +179,7 @@ class ExperimentManager:
             cells.refresh(places, summaries, running=running)
 
     def stop(self, experiment: str, member: int | None = None) -> None:
-        """Stop the runs of one member or of all, and start no more of them.
-
-        Raises:
-            RunError: if the experiment or the member does not exist.
-        """
+        """Stop the runs of one member or of all, and start no more of them."""
         folder = self._own_folder(experiment)
         if member is not None and not 0 <= member < len(folder.definition.members):
             raise RunError("There is no such member.")
@@ -214,11 +203,7 @@ class ExperimentManager:
         self._continue(folder, todo, request, user)
 
     def retry_infrastructure(self, experiment: str, request: ResumeRequest, user: User) -> None:
-        """Start again the runs that failed by an infrastructure error, and only those.
-
-        Raises:
-            StudioError: if there are none, or a member has no model.
-        """
+        """Start again the runs that failed by an infrastructure error, and only those."""
         folder = self._idle_folder(experiment)
         todo = infrastructure(folder, self._load(folder, running=False))
         if not todo:
@@ -243,15 +228,9 @@ class ExperimentManager:
         return folder.pinned
 
     def delete(self, experiment: str, *, with_runs: bool = False) -> int:
-        """Delete an experiment; its runs become independent unless they are deleted with it.
+        """Delete an experiment that is neither in progress nor pinned; return the bytes freed.
 
-        Returns:
-            The bytes freed by deleted runs.
-
-        Raises:
-            RunActive: if it is in progress.
-            RunPinned: if it or a run to delete is pinned.
-            RunError: if it does not exist, or it or a run cannot be deleted.
+        Its runs become independent unless they are deleted with it.
         """
         folder = self._idle_folder(experiment, advice=" Stop it first.")
         if folder.pinned:
@@ -278,7 +257,7 @@ class ExperimentManager:
         self._runs.admission.check_start(user.id, definition.task)
         given = request.inputs
         with nullcontext(given) if given else self._catalog.new_draft(user.id) as draft:
-            folder = self._drafts.take(definition, request.title, draft)
+            folder = self._with_inputs(definition, request.title, draft)
 
         def measured() -> None:
             self._catalog.discard_draft(draft)
@@ -286,6 +265,22 @@ class ExperimentManager:
 
         self._work.measure(folder, self._runs.workspace(draft), measured)
         return folder, participants
+
+    def _with_inputs(self, definition: Experiment, title: str, draft: str) -> ExperimentFolder:
+        """Create a comparison whose inputs are copies of a draft's."""
+        if self._runs.has_started(draft):
+            raise RunError("The run with the inputs has already started. Attach the files again.")
+        with self._runs.locked_workspace(draft) as workspace:
+            copy_example_inputs(workspace, definition.task)
+            definition = replace(definition, inputs=describe_inputs(workspace))
+            require_storage(definition, self._quota.remaining(definition.owner))
+            folder = self.registry.create(definition, title=title)
+            try:
+                InputStore(folder.path).take(workspace, definition.inputs)
+            except BaseException:
+                self.registry.delete(folder.id)
+                raise
+        return folder
 
     def _create_evaluation(
         self, request: EvaluationRequest, user: User
@@ -306,7 +301,7 @@ class ExperimentManager:
         participants = continued(
             text, definition.members, definition.judging, request, self._settings, user
         )
-        self._require_capacity(folder.owner)
+        self._require_capacity(folder.owner, folder.kind)
         self._runs.admission.check_start(folder.owner, text)
         self._carry_out(folder, planned, participants, user)
 
@@ -319,43 +314,30 @@ class ExperimentManager:
     ) -> None:
         """Start the planned runs in the background, and score ended runs that have no score."""
         cells = self.registry.cells(folder.id)
-        starter = RunStarter(
-            folder=folder, cells=cells, participants=participants, user=user, runs=self._runs,
-            catalog=self._catalog, settings=self._settings,
+        execution = Execution(
+            folder=folder, cells=cells, planned=planned, participants=participants, user=user,
+            runs=self._runs, catalog=self._catalog, settings=self._settings,
             on_recorded=lambda place: self._refresh(folder.id, [place]),
+            on_changed=lambda: self.followers.notify(folder.id),
+            on_ended=lambda ended: self._ended(folder, ended),
         )  # fmt: skip
         access = participants.judge
         model = model_for(access, self._settings, user) if access else None
         judge = judge_access(folder.definition.judging, model)
-        execution = self._register(folder, planned, starter)
-        if judge is not None:
-            self._judges[folder.id] = judge
-        self._load(folder, running=True)
-        self._starts[folder.id] = _Start(cells.counts()["done"])
-        self._score(folder, self._unscored(folder))
-        self._refresh(folder.id, cells.unsettled())
-        execution.begin()
-        self.followers.notify(folder.id)
-
-    def _register(
-        self, folder: ExperimentFolder, planned: Sequence[Key], starter: RunStarter
-    ) -> Execution:
-        """Register and return an execution that has not begun; it is unregistered when it ends."""
-        execution = Execution(
-            f"{folder.kind} {folder.id}",
-            folder.definition.members,
-            planned,
-            starter,
-            lambda: self.followers.notify(folder.id),
-            lambda ended: self._ended(folder, ended),
-        )
         with self._lock:
             if folder.id in self._executions:
                 raise RunActive(f"This {folder.kind} is in progress.")
             self._executions[folder.id] = execution
             self._reasons.pop(folder.id, None)
         folder.set_stopped(False)
-        return execution
+        if judge is not None:
+            self._judges[folder.id] = judge
+        self._load(folder, running=True)
+        self._starts[folder.id] = cells.counts()["done"], time.monotonic()
+        self._score(folder, self._unscored(folder))
+        self._refresh(folder.id, cells.unsettled())
+        execution.begin()
+        self.followers.notify(folder.id)
 
     def _ended(self, folder: ExperimentFolder, execution: Execution) -> None:
         """Update the cells, and delete inputs that are not needed again."""
@@ -436,8 +418,8 @@ class ExperimentManager:
         folder, counts = self.registry.folder(experiment), self.registry.cells(experiment).counts()
         state = "running" if self.is_running(experiment) else described["state"]
         idle, definition = state != "running", folder.definition
-        unscored = self._unscored(folder) if idle else []
-        if not definition.suites and definition.judging is None:
+        unscored, elsewhere = self._unscored(folder) if idle else [], self._where(folder)
+        if not (definition.suites or definition.judging or elsewhere):
             self._score(folder, unscored)  # what an earlier process left
         execution = self._executions.get(experiment)
         activity = {
@@ -450,10 +432,10 @@ class ExperimentManager:
             "now": now(),
         }
         if not definition.suites:
-            return activity | {"note": "" if idle else self._note(definition)}
+            return activity | {"note": elsewhere or ("" if idle else self._note(definition))}
         return activity | self.progress(experiment) | {
             "testing": execution.testing if execution else [],
-            "elsewhere": self._where(folder),
+            "elsewhere": elsewhere,
         }  # fmt: skip
 
     def _note(self, comparison: Experiment) -> str:
@@ -545,19 +527,11 @@ class ExperimentManager:
         except RunError:
             return False
 
-    def _require_capacity(self, owner: str) -> None:
+    def _require_capacity(self, owner: str, kind: Kind) -> None:
         with self._lock:
-            running = list(self._executions)
-        limit, kind = _MAX_RUNNING[self.registry.kind], self.registry.kind
-        if sum(self.registry.folder(each).owner == owner for each in running) >= limit:
+            running = [self.registry.folder(each) for each in self._executions]
+        limit = _MAX_RUNNING[kind]
+        if sum((each.owner, each.kind) == (owner, kind) for each in running) >= limit:
             raise QuotaExceeded(
                 f"{limit} of your {kind}s are in progress. Wait until one has ended, or stop one."
             )
-
-
-@dataclass(frozen=True, slots=True)
-class _Start:
-    """When an experiment was started or continued, and how many runs were done by then."""
-
-    done: int
-    at: float = field(default_factory=time.monotonic)

@@ -55,14 +55,7 @@ class ObservedRuns:
 
 
 class ObservedExperiment:
-    """Reads the progress of an experiment that another process carries out. Thread-safe.
-
-    Args:
-        cells: Its cells, which are kept up to date.
-
-    Attributes:
-        running: Whether the process carried it out at the last call.
-    """
+    """Reads the progress of an experiment that another process carries out. Thread-safe."""
 
     def __init__(self, folder: ExperimentFolder, cells: Cells) -> None:
         self.folder = folder
@@ -73,11 +66,7 @@ class ObservedExperiment:
         self._lock = threading.Lock()
 
     def changed_places(self, *, running: bool) -> list[Place]:
-        """Read what was added since the last call; return the cells that may have changed.
-
-        Args:
-            running: Whether the process carries out the experiment now.
-        """
+        """Read what was added since the last call; return the cells that may have changed."""
         with self._lock:
             runs, scores = self.folder.read_further()
             self._cells.take_over(runs, scores)

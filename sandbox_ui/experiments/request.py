@@ -69,13 +69,7 @@ class ComparisonRequest(ExperimentRequest):
 
 
 class SuiteRequest(StrictRequest):
-    """A suite as a client asks for it.
-
-    Attributes:
-        path: The authors' data on the server, which only the operator may name.
-        upload: The same below ``input/`` of the draft; both empty: the packaged sample.
-        extraction: How final answers are found in the texts.
-    """
+    """A suite; without ``path``, which only the operator may name, or ``upload``, its sample."""
 
     name: str
     path: str = Field("", max_length=4096)
@@ -116,11 +110,7 @@ class Participants:
 
 
 def parse(kind: type[StrictRequest], body: Mapping[str, Any]) -> Any:
-    """Return a request of a kind.
-
-    Raises:
-        UsageError: if a field is missing, unknown or of a wrong type; the text names it.
-    """
+    """Return a request of a kind. Raises ``UsageError``, which names the field."""
     try:
         return kind.model_validate(body)
     except ValidationError as error:

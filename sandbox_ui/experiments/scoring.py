@@ -21,12 +21,7 @@ _Job = tuple[ExperimentFolder, RunEntry, Summary, JudgeAccess | None]
 
 
 class BackgroundWork:
-    """Works in a few threads. Thread-safe.
-
-    Args:
-        on_scored: Called with an experiment's id and a run, when the run's score is stored, or
-            cannot be.
-    """
+    """Works in a few threads, and tells ``on_scored`` a run whose score is stored or cannot be."""
 
     def __init__(self, on_scored: Callable[[str, str], None]) -> None:
         self._on_scored = on_scored

@@ -49,9 +49,7 @@ def compare_runs(
     """Return the definition of a comparison of runs; the first one is the baseline.
 
     Raises:
-        UsageError: if there are fewer than 2 or more than 12, or one is given twice.
         NotComparable: if their tasks or inputs differ.
-        RunError: if a run does not exist or has not begun.
     """
     if not 2 <= len(run_ids) <= MAX_MEMBERS:
         raise UsageError(f"Select 2 to {MAX_MEMBERS} runs to compare.")

@@ -28,6 +28,7 @@ from pydantic_core import to_json
 from starlette.responses import StreamingResponse
 
 from agent.errors import JournalError, RunError, UsageError
+from agent.experiments.folder import ExperimentFolder
 from sandbox_ui.experiments.manager import ExperimentManager
 from sandbox_ui.runs import sse
 from sandbox_ui.runs.feed import Feed, Message
@@ -53,7 +54,7 @@ class ExperimentStream:
 
     def __init__(
         self,
-        experiment: str,
+        folder: ExperimentFolder,
         manager: ExperimentManager,
         runs: RunManager,
         chosen: Collection[str] | None,
@@ -61,14 +62,14 @@ class ExperimentStream:
         cell_cursor: str,
         finish: Callable[[dict[str, Any]], dict[str, Any]],
     ) -> None:
-        self._experiment = experiment
+        self._experiment, self._kind = folder.id, folder.kind
+        self._has_cells = folder.kind == "evaluation"
         self._manager = manager
         self._runs = runs
         self._chosen = chosen
         self._run_cursors = dict(run_cursors)
         self._cell_cursor = cell_cursor
         self._finish = finish
-        self._has_cells = manager.registry.kind == "evaluation"
         self._wake = asyncio.Event()
         self._signal = sse.thread_safe_setter(self._wake)
         self._state_changed = True
@@ -142,8 +143,8 @@ class ExperimentStream:
         if shown == self._sent:
             return []
         self._sent = shown
-        name = self._manager.registry.kind.encode()
-        return [b"event: %b\ndata: %b\n\n" % (name, to_json(self._finish(described)))]
+        data = to_json(self._finish(described))
+        return [b"event: %b\ndata: %b\n\n" % (self._kind.encode(), data)]
 
     def _cell_messages(self) -> list[bytes]:
         self._manager.catch_up(self._experiment)
@@ -190,12 +191,7 @@ class ExperimentStream:
 
 
 class _FollowedRun:
-    """One run of a stream.
-
-    Args:
-        cursor: The cursor to continue from; None to begin with the state.
-        signal: Called, from any thread, when the run has news.
-    """
+    """One run of a stream; without a cursor it begins with the state."""
 
     def __init__(
         self, run: str, feed: Feed, cursor: int | None, signal: Callable[[], None]
@@ -212,11 +208,7 @@ class _FollowedRun:
         self._signal()
 
     def messages(self) -> list[bytes]:
-        """Return the messages since the last call; a bounded number.
-
-        Raises:
-            JournalError: if the cursor is not valid, or the run was deleted.
-        """
+        """Return the messages since the last call; a bounded number."""
         if not self._news:
             return []
         self._news = False
@@ -251,11 +243,7 @@ class _FollowedRun:
 def stream_response(
     stream: ExperimentStream, is_over: Callable[[], bool], *, can_edit: bool
 ) -> StreamingResponse:
-    """Stream an experiment.
-
-    Args:
-        can_edit: Whether the follower may change it; the page is notified if not.
-    """
+    """Stream an experiment; a follower who may not change it is told so first."""
 
     async def parts() -> AsyncIterator[bytes]:
         if not can_edit:
@@ -271,9 +259,6 @@ def parse_runs(text: str | None, known: Collection[str]) -> list[str] | None:
 
     Runs that do not belong to the experiment are left out: a repetition that was done again leaves
     it, which a page that reconnects may not know yet.
-
-    Raises:
-        UsageError: if there are too many.
     """
     if text is None:
         return None
@@ -284,11 +269,7 @@ def parse_runs(text: str | None, known: Collection[str]) -> list[str] | None:
 
 
 def parse_cursors(texts: Sequence[str]) -> dict[str, int]:
-    """Return the cursors in query parameters of the form ``RUN:CURSOR``.
-
-    Raises:
-        JournalError: if one is not of this form.
-    """
+    """Return the cursors in query parameters of the form ``RUN:CURSOR``."""
     cursors = {}
     for text in texts:
         for part in filter(None, text.split(",")):

@@ -220,10 +220,10 @@ class Catalog:
     def _input_bytes(self, owner: str) -> int:
         """Return the bytes of the inputs that a user's comparisons and evaluations keep."""
         total = 0
-        for kind, name in KINDS.items():
+        for name in KINDS.values():
             for path in (self._data / name).glob("*/inputs"):
                 with suppress(RunError):  # it is being deleted
-                    if ExperimentFolder.open(self._data, kind, path.parent.name).owner == owner:
+                    if ExperimentFolder.open(self._data, path.parent.name).owner == owner:
                         total += bytes_on_disk(path)
         return total
 

@@ -13,6 +13,7 @@ for state in client.submit(evaluation, api_name="/follow_evaluation"):
     print(state["state"], state["counts"])
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from typing import Any
@@ -29,20 +30,19 @@ from sandbox_ui.experiments.request import (
     ExperimentRequest,
     parse,
 )
-from sandbox_ui.page.handlers import follow_until_end, gradio_errors
+from sandbox_ui.page.handlers import gradio_errors
+from sandbox_ui.runs.sse import thread_safe_setter, wait_with_timeout
+
+_POLL_SECONDS = 5.0
+_MIN_SECONDS = 1.0
+State = dict[str, Any]
 
 
 class ExperimentFunctions:
-    """Functions that a program may call.
+    """Functions that a program may call."""
 
-    Args:
-        comparisons: The comparisons.
-        evaluations: The evaluations.
-    """
-
-    def __init__(self, comparisons: ExperimentManager, evaluations: ExperimentManager) -> None:
-        self._comparisons = comparisons
-        self._evaluations = evaluations
+    def __init__(self, experiments: ExperimentManager) -> None:
+        self._experiments = experiments
 
     def register(self) -> None:
         """Register the functions in the Blocks under construction."""
@@ -81,11 +81,9 @@ class ExperimentFunctions:
             "task": task, "members": members, "repetitions": repetitions, "inputs": run,
             "expected": expected or None,
         }  # fmt: skip
-        return _start(request, self._comparisons, ComparisonRequest, body)
+        return self._start(request, ComparisonRequest, body)
 
-    async def follow_comparison(
-        self, request: gr.Request, comparison: str
-    ) -> AsyncIterator[dict[str, Any]]:
+    async def follow_comparison(self, request: gr.Request, comparison: str) -> AsyncIterator[State]:
         """Follow a comparison until it ends.
 
         Args:
@@ -96,8 +94,9 @@ class ExperimentFunctions:
             The comparison as `GET /api/comparisons/{id}`, when a run has started or ended: `state`,
             `members` with their runs, `table`, `verdict`. An input's path is its `name`.
         """
-        states = _follow(request, self._comparisons, comparison, self._comparisons.describe)
-        async with aclosing(states):
+        async with aclosing(
+            self._follow(request, comparison, self._experiments.describe)
+        ) as states:
             async for described in states:
                 yield _for_client(described)
 
@@ -111,7 +110,7 @@ class ExperimentFunctions:
         Returns:
             The comparison's id.
         """
-        return _stop(request, self._comparisons, comparison)
+        return self._stop(request, comparison)
 
     def evaluate(
         self,
@@ -145,11 +144,9 @@ class ExperimentFunctions:
             "suites": suites, "members": members, "repetitions": repetitions, "atOnce": at_once,
             "limit": limit or None, "inputs": run, "judge": judge or None,
         }  # fmt: skip
-        return _start(request, self._evaluations, EvaluationRequest, body)
+        return self._start(request, EvaluationRequest, body)
 
-    async def follow_evaluation(
-        self, request: gr.Request, evaluation: str
-    ) -> AsyncIterator[dict[str, Any]]:
+    async def follow_evaluation(self, request: gr.Request, evaluation: str) -> AsyncIterator[State]:
         """Follow an evaluation until it ends.
 
         Args:
@@ -160,8 +157,9 @@ class ExperimentFunctions:
             The evaluation as `GET /api/evaluations/{id}?overview=1`, when a run has ended:
             `state`, `counts`, `remaining`, `results`.
         """
-        states = _follow(request, self._evaluations, evaluation, self._evaluations.overview)
-        async with aclosing(states):
+        async with aclosing(
+            self._follow(request, evaluation, self._experiments.overview)
+        ) as states:
             async for described in states:
                 yield described
 
@@ -175,47 +173,45 @@ class ExperimentFunctions:
         Returns:
             The evaluation's id.
         """
-        return _stop(request, self._evaluations, evaluation)
+        return self._stop(request, evaluation)
+
+    def _start(self, request: gr.Request, kind: type[ExperimentRequest], body: State) -> str:
+        with gradio_errors():
+            access = get_access(request)
+            user, asked = access.user, parse(kind, body)
+            if asked.inputs:
+                access.require_edit(asked.inputs)
+            return self._experiments.create(asked, user)
+
+    async def _follow(
+        self, request: gr.Request, experiment: str, describe: Callable[[str], State]
+    ) -> AsyncGenerator[State, None]:
+        """Yield an experiment at first and after changes, at most once a second, until it ends."""
+        with gradio_errors():
+            await run_sync(get_access(request).require_edit_group, str(experiment))
+        changed = asyncio.Event()
+        unfollow = self._experiments.followers.follow(experiment, thread_safe_setter(changed))
+        try:
+            while True:
+                changed.clear()
+                with gradio_errors():
+                    described = await run_sync(describe, experiment)
+                yield described
+                if described["state"] != "running":
+                    return
+                await wait_with_timeout(changed, _POLL_SECONDS)
+                await asyncio.sleep(_MIN_SECONDS)
+        finally:
+            unfollow()
+
+    def _stop(self, request: gr.Request, experiment: str) -> str:
+        with gradio_errors():
+            get_access(request).require_edit_group(str(experiment))
+            self._experiments.stop(experiment)
+            return experiment
 
 
-def _start(
-    request: gr.Request,
-    manager: ExperimentManager,
-    kind: type[ExperimentRequest],
-    body: dict[str, Any],
-) -> str:
-    with gradio_errors():
-        access = get_access(request)
-        user, asked = access.user, parse(kind, body)
-        if asked.inputs:
-            access.require_edit(asked.inputs)
-        return manager.create(asked, user)
-
-
-async def _follow(
-    request: gr.Request,
-    manager: ExperimentManager,
-    experiment: str,
-    describe: Callable[[str], dict[str, Any]],
-) -> AsyncGenerator[dict[str, Any], None]:
-    """Yield an experiment when a run has started or ended, until it ends."""
-    with gradio_errors():
-        require = get_access(request).require_edit_group
-        await run_sync(require, manager.registry.kind, str(experiment))
-    states = follow_until_end(manager.followers, experiment, describe)
-    async with aclosing(states):
-        async for described in states:
-            yield described
-
-
-def _stop(request: gr.Request, manager: ExperimentManager, experiment: str) -> str:
-    with gradio_errors():
-        get_access(request).require_edit_group(manager.registry.kind, str(experiment))
-        manager.stop(experiment)
-        return experiment
-
-
-def _for_client(described: dict[str, Any]) -> dict[str, Any]:
+def _for_client(described: State) -> State:
     """Return a comparison without keys named path: the client would download such files."""
     inputs = [
         {("name" if key == "path" else key): value for key, value in each.items()}

@@ -1,15 +1,13 @@
 """Event handlers of the page's buttons, and what its functions for programs share."""
 
-import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import gradio as gr
-from anyio.to_thread import run_sync
 
 from agent.errors import StudioError, UsageError
 from agent.models.base import ModelConfig
@@ -22,17 +20,13 @@ from agent.replay.examples import SavedExample
 from agent.runs.spec import RunSpec
 from agent.settings import Settings
 from sandbox_ui.auth.access import Access, get_access
-from sandbox_ui.runs.followers import Followers
 from sandbox_ui.runs.manager import RunManager
 from sandbox_ui.runs.service import RunRequest, RunService, model_config
-from sandbox_ui.runs.sse import thread_safe_setter, wait_with_timeout
 from sandbox_ui.scheduling.limiter import PerUserLimiter
 
 Notice = dict[str, Any] | None
 TestResult = dict[str, Any]
 _MAX_TESTS = 8
-_POLL_SECONDS = 5.0
-_MIN_SECONDS = 1.0
 
 
 class ButtonHandlers:
@@ -190,35 +184,6 @@ def gradio_errors() -> Iterator[None]:
         yield
     except StudioError as error:
         raise gr.Error(str(error), print_exception=False) from error
-
-
-async def follow_until_end(
-    followers: Followers, group: str, describe: Callable[[str], dict[str, Any]]
-) -> AsyncGenerator[dict[str, Any], None]:
-    """Follow a comparison or an evaluation until its runs have ended.
-
-    Args:
-        followers: Those of the comparisons or the evaluations.
-        group: Its id.
-        describe: Returns it as JSON values with its ``state``; called in a thread.
-
-    Yields:
-        What ``describe`` returns, at first and after changes, at most once a second.
-    """
-    changed = asyncio.Event()
-    unfollow = followers.follow(group, thread_safe_setter(changed))
-    try:
-        while True:
-            changed.clear()
-            with gradio_errors():
-                described = await run_sync(describe, group)
-            yield described
-            if described["state"] != "running":
-                return
-            await wait_with_timeout(changed, _POLL_SECONDS)
-            await asyncio.sleep(_MIN_SECONDS)
-    finally:
-        unfollow()
 
 
 def _notice(text: str, *, connect: bool = False) -> Notice:

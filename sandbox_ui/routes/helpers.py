@@ -35,8 +35,7 @@ from sandbox_ui.limits.receiving import UploadStalled
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 RUN_PATH = "/api/runs/{run}"
-COMPARISON_PATH = "/api/comparisons/{comparison}"
-EVALUATION_PATH = "/api/evaluations/{evaluation}"
+EXPERIMENT_PATHS = tuple(f"/api/{name}/{{experiment}}" for name in KINDS.values())
 _STATUS_BY_ERROR: dict[type[Exception], int] = {
     RunError: 404,
     QuotaExceeded: 429,
@@ -79,8 +78,8 @@ def route(
 ) -> Route:
     """Create a route that reports errors as JSON: ``{"error": message}``.
 
-    If its path has a ``{run}``, ``{comparison}`` or ``{evaluation}``, the request's permissions for
-    it are checked first.
+    If its path has a ``{run}`` or an ``{experiment}``, the request's permissions for it are checked
+    first.
 
     Args:
         path: The URL path.
@@ -157,7 +156,7 @@ def _with_json_errors(endpoint: Endpoint, permission: Permission) -> Endpoint:
     @wraps(endpoint)
     async def checked_endpoint(request: Request) -> Response:
         try:
-            if request.path_params.keys() & {"run", *KINDS}:
+            if request.path_params.keys() & {"run", "experiment"}:
                 await run_sync(_check_permission, request, permission)
             return await endpoint(request)
         except StudioError as error:
@@ -171,15 +170,13 @@ def _with_json_errors(endpoint: Endpoint, permission: Permission) -> Endpoint:
 
 
 def _check_permission(request: Request, permission: Permission) -> None:
-    """Check the permissions for the run, comparison or evaluation in the URL, if any."""
+    """Check the permissions for the run, or the comparison or evaluation, in the URL."""
     access, ids = get_access(request), request.path_params
     if "run" in ids:
         (access.require_view if permission == "view" else access.require_edit)(ids["run"])
-    for kind in KINDS:
-        if kind in ids and permission == "view":
-            access.require_view_group(kind, ids[kind])
-        elif kind in ids:
-            access.require_edit_group(kind, ids[kind])
+    else:
+        require = access.require_view_group if permission == "view" else access.require_edit_group
+        require(ids["experiment"])
 
 
 def _status(error: StudioError) -> int:

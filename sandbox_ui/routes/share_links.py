@@ -1,6 +1,5 @@
 """Routes for shared links to a run, a comparison or an evaluation."""
 
-from collections.abc import Mapping
 from contextlib import suppress
 
 from anyio.to_thread import run_sync
@@ -9,15 +8,12 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from agent.errors import RunError
-from agent.experiments.experiment import Kind
-from agent.experiments.folder import KINDS
 from sandbox_ui.auth import share_links
 from sandbox_ui.auth.identity import Identities
 from sandbox_ui.auth.share_links import Shareable
 from sandbox_ui.experiments.manager import ExperimentManager
 from sandbox_ui.routes.helpers import (
-    COMPARISON_PATH,
-    EVALUATION_PATH,
+    EXPERIMENT_PATHS,
     RUN_PATH,
     get_run_id,
     json_response,
@@ -26,9 +22,7 @@ from sandbox_ui.routes.helpers import (
 from sandbox_ui.runs.manager import RunManager
 
 _INVALID_LINK_MESSAGE = "This link is no longer valid. Ask the sender for a new one."
-
-
-_PARAMETERS: dict[Kind, str] = {"comparison": "compare", "evaluation": "evaluation"}
+_PARAMETERS = {"comparison": "compare", "evaluation": "evaluation"}
 
 
 class ShareLinkRoutes:
@@ -36,18 +30,15 @@ class ShareLinkRoutes:
 
     Args:
         runs: The live runs.
-        groups: The comparisons and the evaluations.
+        experiments: The comparisons and evaluations.
         identities: The identities of the studio; its cookies store the opened links.
     """
 
     def __init__(
-        self,
-        runs: RunManager,
-        groups: Mapping[Kind, ExperimentManager],
-        identities: Identities,
+        self, runs: RunManager, experiments: ExperimentManager, identities: Identities
     ) -> None:
         self._runs = runs
-        self._groups = groups
+        self._experiments = experiments
         self._identities = identities
 
     @property
@@ -56,7 +47,7 @@ class ShareLinkRoutes:
         return [
             *(
                 each
-                for path in (RUN_PATH, COMPARISON_PATH, EVALUATION_PATH)
+                for path in (RUN_PATH, *EXPERIMENT_PATHS)
                 for each in (
                     route(f"{path}/links", self.create, "POST"),
                     route(f"{path}/links", self.revoke_all, "DELETE"),
@@ -78,7 +69,7 @@ class ShareLinkRoutes:
         if "run" in request.path_params:
             self._runs.feed(folder.id).notify()
         else:
-            self._group(request).followers.notify(folder.id)
+            self._experiments.followers.notify(folder.id)
         return Response(status_code=204)
 
     async def count(self, request: Request) -> Response:
@@ -97,12 +88,7 @@ class ShareLinkRoutes:
     def _folder(self, request: Request) -> Shareable:
         if "run" in request.path_params:
             return self._runs.folder(get_run_id(request))
-        kind = _kind(request)
-        folder: Shareable = self._groups[kind].registry.folder(request.path_params[kind])
-        return folder
-
-    def _group(self, request: Request) -> ExperimentManager:
-        return self._groups[_kind(request)]
+        return self._experiments.registry.folder(request.path_params["experiment"])
 
     def _query_for(self, token: str) -> str:
         """Return the page's query for a token; empty if the token is not valid."""
@@ -110,13 +96,8 @@ class ShareLinkRoutes:
         with suppress(RunError):
             if share_links.is_valid(token, self._runs.folder(shared)):
                 return f"run={shared}"
-        for kind, manager in self._groups.items():
-            with suppress(RunError):
-                if share_links.is_valid(token, manager.registry.folder(shared)):
-                    return f"{_PARAMETERS[kind]}={shared}"
+        with suppress(RunError):
+            folder = self._experiments.registry.folder(shared)
+            if share_links.is_valid(token, folder):
+                return f"{_PARAMETERS[folder.kind]}={shared}"
         return ""
-
-
-def _kind(request: Request) -> Kind:
-    """Return the kind of group whose id is in the URL."""
-    return next(kind for kind in KINDS if kind in request.path_params)

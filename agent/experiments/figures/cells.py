@@ -20,12 +20,7 @@ def mark_best(
 ) -> None:
     """Set the difference to the baseline of each cell, and mark the best.
 
-    Args:
-        cells: The cells of a row, one of each member.
-        baseline: The index of the member that the others are compared with.
-        better: Whether higher or lower values are better; None if neither is.
-        answered: Whether each member gave an answer: who gave none is not the best for having
-            taken little. None if that does not matter.
+    A member that ``answered`` nothing is not the best for having taken little.
     """
     base = cells[baseline]["value"]
     for index, cell in enumerate(cells):

@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 from pydantic_core import to_json
 
 from agent.errors import UsageError
-from agent.experiments.figures import chart, gains
+from agent.experiments.figures import chart
 from agent.util.text import plural
 
 Kind = Literal["csv", "json", "tex", "md", "svg", "png"]
@@ -84,12 +84,8 @@ def export(description: dict[str, Any], kind: str) -> bytes:
     if kind == "csv":
         rows = _result_rows(description) if "results" in description else _table_rows(description)
         return _csv(rows)
-    if kind in ("svg", "png"):
-        draw = gains.draw if "results" in description else chart.draw
-        shapes, height, title = draw(description)
-        if kind == "png":
-            return chart.shapes_as_png(shapes, height)
-        return chart.shapes_as_svg(shapes, height, title)
+    if kind == "svg" or kind == "png":
+        return chart.draw(description, kind)
     table = _table_of(description, description.get("task", ""))
     text = _latex(table) if kind == "tex" else _markdown(table)
     return (text + "\n").encode("utf-8", "replace")

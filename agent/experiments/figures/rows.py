@@ -12,13 +12,7 @@ Value = float | int | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A measure of a run.
-
-    Attributes:
-        value: Returns it for a run; None if it is not known.
-        better: Whether more or less of it is better; None if neither is.
-        count: The count's name in ``RunMetrics.partial``.
-    """
+    """A measure of a run; ``count`` is the count's name in ``RunMetrics.partial``."""
 
     key: str
     label: str

@@ -36,11 +36,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class PairedDifference:
-    """The mean difference of pairs.
-
-    Attributes:
-        p: McNemar's exact two-sided p-value; None unless all values are 0 or 1.
-    """
+    """The mean difference of pairs, with McNemar's exact p-value if all values are 0 or 1."""
 
     difference: Estimate
     p: float | None = None

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from agent.errors import TaskError
 from agent.experiments.suite import Suite
-from agent.experiments.suites import aa_lcr, aime, chembench, ifbench, medxpertqa, ugphysics
+from agent.experiments.suites import aa_lcr, published
 from agent.util.text import quote
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -16,12 +16,12 @@ SAMPLES = Path(__file__).parent / "samples"
 _SUITES = {
     suite.name: (suite, tasks)
     for suite, tasks in (
-        (aime.SUITE, aime.tasks),
-        (ugphysics.SUITE, ugphysics.tasks),
-        (chembench.SUITE, chembench.tasks),
-        (medxpertqa.SUITE, medxpertqa.tasks),
+        (published.AIME, published.aime_tasks),
+        (published.UGPHYSICS, published.ugphysics_tasks),
+        (published.CHEMBENCH, published.chembench_tasks),
+        (published.MEDXPERTQA, published.medxpertqa_tasks),
         (aa_lcr.SUITE, aa_lcr.tasks),
-        (ifbench.SUITE, ifbench.tasks),
+        (published.IFBENCH, published.ifbench_tasks),
     )
 }
 

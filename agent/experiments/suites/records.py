@@ -40,11 +40,7 @@ class Record:
         return TaskError(f"{self.where}: {field} {reason}.")
 
     def text(self, *names: str) -> str:
-        """Return a text or number, under the first of these names that the record has.
-
-        Raises:
-            TaskError: It is missing, empty, too long or has another type.
-        """
+        """Return a text or number that is not empty; see ``optional``."""
         found = self.optional(*names)
         if not found.strip():
             raise self.error(" or ".join(names), "is missing or empty")
@@ -76,15 +72,7 @@ class Record:
 
 
 def data_files(path: Path, patterns: Sequence[str], source: str) -> list[Path]:
-    """Return the data files that a user named: a file itself, or those of a folder.
-
-    Args:
-        patterns: Where a folder's files are; the first pattern with files counts.
-        source: Where the data can be downloaded, for messages.
-
-    Raises:
-        TaskError: There are none, or too many.
-    """
+    """Return the file that a user named, or the files of a folder by the first fitting pattern."""
     if path.is_file():
         return [path]
     if not path.is_dir():
@@ -101,11 +89,7 @@ def data_files(path: Path, patterns: Sequence[str], source: str) -> list[Path]:
 
 
 def read_records(files: Sequence[Path]) -> Iterator[Record]:
-    """Yield the records of data files, in order.
-
-    Raises:
-        TaskError: A file cannot be read, is too long or is not of its format; names the line.
-    """
+    """Yield the records of data files, in order. Raises ``TaskError``, which names the line."""
     count = 0
     for path in files:
         for record in _read_file(path):

@@ -55,7 +55,7 @@ class Interruption:
 def outcomes(data: Path) -> dict[tuple[int, int], tuple[float | None, bytes]]:
     """Return the score and the answer file of each run; every run is there once and complete."""
     (path,) = (data / "evaluations").iterdir()
-    folder = ExperimentFolder.open(data, "evaluation", path.name)
+    folder = ExperimentFolder.open(data, path.name)
     entries = folder.runs()
     assert {entry.run for entry in entries} == set(RunFolder.ids(data))
     found = {}

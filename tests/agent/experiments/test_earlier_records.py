@@ -18,7 +18,7 @@ RECORDS = Path(__file__).parents[2] / "fixtures" / "experiments"
 
 def opened(data: Path, kind: Kind) -> ExperimentFolder:
     shutil.copytree(RECORDS, data, dirs_exist_ok=True)
-    return ExperimentFolder.open(data, kind, f"recorded-{kind}")
+    return ExperimentFolder.open(data, f"recorded-{kind}")
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_it_opens_continues_and_exports(
     assert missing(folder, known) == todo
     folder.add_run(*todo[0], "another")
     folder.set_pinned(True)
-    again = ExperimentFolder.open(tmp_path, kind, folder.id)
+    again = ExperimentFolder.open(tmp_path, folder.id)
     assert (again.definition, again.runs()) == (folder.definition, folder.runs())
     assert missing(again, known | {"another": summary()}) == todo[1:]
     described = describe(again, known)

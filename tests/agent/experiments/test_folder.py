@@ -23,7 +23,7 @@ COMPARISON = Experiment(
 
 def test_a_comparison_opens_as_it_was_created(tmp_path: Path) -> None:
     created = ExperimentFolder.create(tmp_path, COMPARISON)
-    opened = ExperimentFolder.open(tmp_path, "comparison", created.id)
+    opened = ExperimentFolder.open(tmp_path, created.id)
     assert opened.definition == created.definition
     assert opened.definition.members == COMPARISON.members
     assert opened.definition.expected == COMPARISON.expected
@@ -35,14 +35,14 @@ def test_a_comparison_opens_as_it_was_created(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["../../etc", "", "no-such-comparison", "a/b"])
 def test_an_unknown_id_is_not_found(tmp_path: Path, name: str) -> None:
     with pytest.raises(RunError, match="no such comparison"):
-        ExperimentFolder.open(tmp_path, "comparison", name)
+        ExperimentFolder.open(tmp_path, name)
 
 
 def test_a_damaged_record_is_reported_and_not_listed(tmp_path: Path) -> None:
     folder = ExperimentFolder.create(tmp_path, COMPARISON)
     (folder.path / "comparison.json").write_text("{")
     with pytest.raises(RunError, match="cannot be read"):
-        ExperimentFolder.open(tmp_path, "comparison", folder.id)
+        ExperimentFolder.open(tmp_path, folder.id)
     assert ExperimentFolder.all(tmp_path, "comparison") == []
 
 
@@ -52,7 +52,7 @@ def test_the_title_and_the_links_are_kept(tmp_path: Path) -> None:
     folder.set_share_link_digests(["one", "two"])
     folder.set_pinned(True)
     folder.set_stopped(True)
-    opened = ExperimentFolder.open(tmp_path, "comparison", folder.id)
+    opened = ExperimentFolder.open(tmp_path, folder.id)
     assert (opened.title, opened.share_link_digests) == ("A title", ("one", "two"))
     assert (opened.pinned, opened.stopped) == (True, True)
 
@@ -76,10 +76,10 @@ def test_the_list_of_runs_survives_a_kill_at_any_byte(tmp_path: Path) -> None:
     both = (folder.path / "runs.jsonl").read_bytes()
     for cut in range(len(whole), len(both)):
         (folder.path / "runs.jsonl").write_bytes(both[:cut])
-        opened = ExperimentFolder.open(tmp_path, "comparison", folder.id)
+        opened = ExperimentFolder.open(tmp_path, folder.id)
         assert [each.run for each in opened.runs()] == ["first"]
         opened.add_run(0, 0, 2, "again")
-        again = ExperimentFolder.open(tmp_path, "comparison", folder.id)
+        again = ExperimentFolder.open(tmp_path, folder.id)
         assert [each.run for each in (*opened.runs(), *again.runs())] == ["first", "again"] * 2
 
 

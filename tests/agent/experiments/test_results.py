@@ -138,16 +138,16 @@ def test_it_opens_without_the_data_it_came_from_and_after_a_torn_line(tmp_path: 
     add(folder, (0, 0, 1), 1.0)
     with (folder.path / "runs.jsonl").open("ab") as file:
         file.write(b'{"task": 1, "member"')
-    again = ExperimentFolder.open(tmp_path, "evaluation", folder.id)
+    again = ExperimentFolder.open(tmp_path, folder.id)
     assert again.tasks == folder.tasks
     assert again.definition == folder.definition
     assert [entry.key for entry in again.runs()] == [(0, 0, 1)]
     assert again.add_run(0, 0, 1, "second").attempt == 2
-    reopened = ExperimentFolder.open(tmp_path, "evaluation", folder.id)
+    reopened = ExperimentFolder.open(tmp_path, folder.id)
     assert [entry.run for entry in reopened.runs()] == ["second"]
     (folder.path / "tasks.jsonl").write_text("")
     with pytest.raises(RunError, match="incomplete"):
-        _ = ExperimentFolder.open(tmp_path, "evaluation", folder.id).tasks
+        _ = ExperimentFolder.open(tmp_path, folder.id).tasks
 
 
 def test_the_judge_s_failed_votes_and_agreement_are_reported(tmp_path: Path) -> None:

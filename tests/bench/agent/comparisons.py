@@ -54,7 +54,7 @@ def measure_description(data: Path, comparison: str) -> list[float]:
     durations: list[float] = []
     for _ in range(2):
         with record_duration(durations):
-            folder = ExperimentFolder.open(data, "comparison", comparison)
+            folder = ExperimentFolder.open(data, comparison)
             summaries = history.summaries([each.run for each in folder.runs()])
             assert len(describe(folder, summaries)["table"]) >= 4
     history.indexer.close()

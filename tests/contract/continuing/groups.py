@@ -59,9 +59,7 @@ class Group(Driver):
 class PageGroup(Page, Group):
     @property
     def manager(self) -> ExperimentManager:
-        if self.kind == "comparison":
-            return self.services.comparisons
-        return self.services.evaluations
+        return self.services.experiments
 
     def stop(self) -> None:
         self.manager.stop(self.folder.id)
@@ -87,7 +85,7 @@ class PageComparison(PageGroup):
     def begin(self) -> None:
         members = [{"label": str(each), "temperature": each} for each in TEMPERATURES]
         request = ComparisonRequest(task=TASK.format(1), members=members)
-        self.services.comparisons.create(request, OPERATOR)
+        self.manager.create(request, OPERATOR)
 
 
 class PageEvaluation(PageGroup):
@@ -99,7 +97,7 @@ class PageEvaluation(PageGroup):
         path.write_text("\n".join(map(json.dumps, tasks)))
         suite = SuiteRequest(name="aime", path=str(path), upload="")
         request = EvaluationRequest(suites=[suite], members=[{}], at_once=1, limit=None)
-        self.services.evaluations.create(request, OPERATOR)
+        self.manager.create(request, OPERATOR)
 
 
 class PythonGroup(Group):

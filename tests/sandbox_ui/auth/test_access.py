@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from starlette.routing import Route
 
+from agent.experiments.folder import NOT_FOUND
+from agent.runs.folder import RUN_NOT_FOUND
 from agent.settings import Settings
 from tests.sandbox_ui.accounts import accounts, signed_in
 from tests.support import httpx
@@ -39,7 +41,7 @@ class Owned:
     guest: httpx.Client
 
     def request(self, client: httpx.Client, method: str, path: str, id: str = "") -> httpx.Response:
-        url = path.replace(f"{{{self.kind}}}", id or self.id)
+        url = re.sub(r"\{(run|experiment)\}", id or self.id, path)
         return client.request(method, re.sub(r"\{[^}]*\}", "1", url), content=b"{}")
 
 
@@ -78,7 +80,8 @@ def owned(
         client = EvaluationClient(ann)
         created = client.create(limit=1, members=[PLAIN])
         client.wait(created)
-    own = tuple(each for each in routes if f"{{{kind}}}" in each[1])
+    place = "{run}" if kind == "run" else f"/api/{kind}s/{{experiment}}"
+    own = tuple(each for each in routes if place in each[1])
     assert len(own) >= {"run": 80, "comparison": 14, "evaluation": 15}[kind]
     return Owned(kind, created, own, *studio)
 
@@ -88,7 +91,8 @@ def test_no_route_gives_a_stranger_access(owned: Owned) -> None:
         answer = owned.request(owned.bob, method, path)
         assert answer.status_code == 404, (method, path)
         if method != "HEAD":
-            assert answer.json()["error"].startswith(f"There is no such {owned.kind}"), path
+            message = RUN_NOT_FOUND if owned.kind == "run" else NOT_FOUND
+            assert answer.json()["error"] == message, path
         assert owned.request(owned.guest, method, path).status_code == 401, (method, path)
 
 

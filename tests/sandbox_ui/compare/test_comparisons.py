@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from agent.experiments.folder import NOT_FOUND
 from agent.runs.folder import RunFolder
 from tests.sandbox_ui.conftest import Script
 from tests.support.comparisons import (
@@ -21,8 +22,6 @@ from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.server import wait_until
 
 pytestmark = pytest.mark.contract
-
-NO_SUCH = "There is no such comparison. It may have been deleted."
 
 
 def test_a_comparison_carries_out_its_members_as_ordinary_runs(client: ComparisonClient) -> None:
@@ -177,7 +176,7 @@ def test_deleting_an_ended_comparison_keeps_its_runs(
     described = client.wait(comparison)
     assert client.http.delete(url).json() == {"freed": 0}
     gone = client.http.get(url)
-    assert (gone.status_code, gone.json()["error"]) == (404, NO_SUCH)
+    assert (gone.status_code, gone.json()["error"]) == (404, NOT_FOUND)
     for run in run_ids(described):
         assert RunFolder.open(data, run).comparison == ""
 

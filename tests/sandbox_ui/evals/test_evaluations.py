@@ -8,14 +8,13 @@ from typing import Any
 import pytest
 
 from agent.experiments import suites
+from agent.experiments.folder import NOT_FOUND
 from tests.sandbox_ui.conftest import Script
 from tests.support.evaluations.client import MEMBERS, EvaluationClient, outcomes, run_ids
 from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.server import wait_until
 
 pytestmark = pytest.mark.nightly
-
-NO_SUCH = "There is no such evaluation. It may have been deleted."
 
 
 def test_an_evaluation_scores_each_task_of_each_member_and_is_one_row_of_the_history(
@@ -139,7 +138,7 @@ def test_exports_title_pin_and_deletion(client: EvaluationClient) -> None:
     assert client.http.delete(url).status_code == 409
     client.http.patch(url, json={"pinned": False}).raise_for_status()
     client.http.delete(url, params={"runs": 1}).raise_for_status()
-    assert client.http.get(url).json() == {"error": NO_SUCH}
+    assert client.http.get(url).json() == {"error": NOT_FOUND}
     run = next(iter(run_ids(described)))
     assert client.http.get(f"/api/runs/{run}/links").status_code == 404
 

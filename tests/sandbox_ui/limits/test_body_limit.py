@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from starlette.requests import Request
@@ -37,7 +38,7 @@ def no_folder(_run: str) -> RunFolder:
 
 def scope_of(headers: Headers, path: str, user: User | None = OPERATOR) -> Scope:
     scope: Scope = {"type": "http", "method": "POST", "path": path, "headers": headers}
-    Request(scope).state.access = Access(user, (), no_folder, {})
+    Request(scope).state.access = Access(user, (), no_folder, cast(Any, None))
     return scope
 
 

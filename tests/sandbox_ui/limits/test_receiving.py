@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from starlette.requests import Request
@@ -45,7 +45,7 @@ def receiver(tmp_path: Path, quota: Quota) -> Receiver:
 
 
 def access(name: str) -> Access:
-    return Access(User(name), (), lambda _: pytest.fail("no run is asked for"), {})
+    return Access(User(name), (), lambda _: pytest.fail("no run is asked for"), cast(Any, None))
 
 
 def chunks(*sizes: int) -> Receive:

@@ -1,7 +1,7 @@
 """What is known of a model is for those who may use its endpoint."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from starlette.applications import Starlette
@@ -25,7 +25,7 @@ PRIVATE, PUBLIC = "http://10.0.0.5:8000/v1", "https://9.9.9.9/v1"
 def ask(data: Path, path: str, user: User | None, **query: str) -> tuple[int, Any]:
     """Return the status and the answer of a route for a user; None for a guest."""
     app = Starlette(routes=ModelRoutes(Settings(data=data, base_url=STUDIO)).routes)
-    access = Access(user, (), lambda _: pytest.fail("no run is asked for"), {})
+    access = Access(user, (), lambda _: pytest.fail("no run is asked for"), cast(Any, None))
 
     async def with_access(scope: Scope, receive: Receive, send: Send) -> None:
         await app({**scope, "state": {"access": access}}, receive, send)

@@ -6,7 +6,7 @@ import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import fastapi
 import gradio as gr
@@ -201,7 +201,7 @@ def handlers(runs: RunManager, tmp_path: Path) -> ButtonHandlers:
 @pytest.fixture
 def operator_request(runs: RunManager, tmp_path: Path) -> gr.Request:
     """The operator's request."""
-    state = {"access": Access(OPERATOR, (), runs.peek_folder, {})}
+    state = {"access": Access(OPERATOR, (), runs.peek_folder, cast(Any, None))}
     return gr.Request(fastapi.Request({"type": "http", "headers": [], "state": state}))
 
 

@@ -54,7 +54,7 @@ def test_what_holds_for_every_model_is_not_refused(settings: Settings) -> None:
 
 
 def by_the_page(given: dict[str, Any], settings: Settings) -> str:
-    access = Access(OPERATOR, (), cast(Any, None), {})
+    access = Access(OPERATOR, (), cast(Any, None), cast(Any, None))
     scope = {"type": "http", "headers": [], "state": {"access": access}}
     handlers = ButtonHandlers(cast(Any, None), settings)
     _, notice, _ = handlers.send("Count.", None, None, given, gr.Request(fastapi.Request(scope)))

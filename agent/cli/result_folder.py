@@ -1,96 +1,29 @@
-"""What the commands ``compare`` and ``eval`` share: members, judges, progress and results."""
+"""What ``compare`` and ``eval`` print and write: progress, results, and their folder."""
 
 import json
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 from agent.api.experiments import ExperimentResult
-from agent.api.models import ModelArgument, endpoint_config
 from agent.api.run import Run
-from agent.data_folder import DataFolder, candidate_folders, lock_first_free
-from agent.errors import DataFolderLocked, StudioError, UsageError, WorkspaceError
-from agent.experiments.experiment import Judge, Kind, Member
+from agent.data_folder import DataFolder, candidate_folders, lock_free_subfolder
+from agent.errors import DataFolderLocked, StudioError, WorkspaceError
+from agent.experiments.experiment import Kind
 from agent.experiments.figures import exports
 from agent.experiments.folder import KINDS, ExperimentFolder
-from agent.experiments.members import complete, parse_in_modes, parse_member
 from agent.experiments.runner import Progress
-from agent.models.base import ModelConfig
 from agent.models.errors.failures import KEY_ADVICE
 from agent.settings import Settings
 from agent.util.text import format_duration, sanitize
-
-STOPPED = 130
-"""The exit code after a stop."""
-
-
-def parse_members(
-    texts: Sequence[str], settings: Settings, *, in_modes: bool = False
-) -> tuple[tuple[Member, ...], dict[str, ModelArgument]]:
-    """Return the members, and by label the endpoints with keys of their own.
-
-    With ``in_modes``, a text that names no mode stands for both modes.
-    """
-    further_keys = ("key-file",)
-    parsed = [
-        each
-        for text in texts
-        for each in (
-            parse_in_modes(text, further_keys) if in_modes else [parse_member(text, further_keys)]
-        )
-    ]
-    default = settings.model if settings.base_url else ""
-    members = complete((member for member, _ in parsed), default)
-    models: dict[str, ModelArgument] = {}
-    for member, (_, further) in zip(members, parsed, strict=True):
-        if further:
-            key = read_text(further["key-file"]).strip()
-            config = endpoint_config(settings, member.base_url, member.model)
-            models[member.label] = replace(config, api_key=key)
-    return members, models
-
-
-def parse_judge(text: str, votes: int = 1) -> tuple[Judge | None, ModelArgument]:
-    """Return the judge that an option names, and its endpoint if it has a key of its own."""
-    if not text:
-        return None, None
-    known = ("model", "base-url", "votes", "prompt-file", "key-file")
-    values = dict(part.partition("=")[::2] for part in text.split(",") if part.strip())
-    if not values.get("model") or values.keys() - set(known):
-        raise UsageError(f"--judge {text}: it has the keys {', '.join(known)}; model is needed.")
-    asked = values.get("votes", str(votes))
-    if not asked.isdecimal():
-        raise UsageError(f"--judge {text}: votes is a number.")
-    judge = Judge(
-        model=values["model"], base_url=values.get("base-url", ""), votes=int(asked),
-        prompt=read_text(values["prompt-file"]) if "prompt-file" in values else "",
-    )  # fmt: skip
-    if "key-file" not in values:
-        return judge, None
-    return judge, ModelConfig(judge.base_url, judge.model, read_text(values["key-file"]).strip())
-
-
-def with_key_option(text: str) -> str:
-    """Return a text in which a missing key is advised as the option of a member or judge."""
-    return text.replace(KEY_ADVICE, "Name a file with the key of this endpoint: key-file=FILE.")
-
-
-def read_text(name: str) -> str:
-    """Return the content of a text file. Raises ``WorkspaceError``."""
-    try:
-        return Path(name).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise WorkspaceError(f"{name} cannot be read: {error}.") from error
 
 
 class ProgressReport:
     """Prints the progress; the first report stores the experiment's id for ``--resume``."""
 
-    def __init__(self, kind: Kind, output: "ResultFolder", data: Path) -> None:
-        self._kind = kind
+    def __init__(self, output: "ResultFolder", data: Path) -> None:
         self._output = output
         self._data = data
         self._folder: ExperimentFolder | None = None
@@ -98,9 +31,10 @@ class ProgressReport:
     def __call__(self, progress: Progress) -> None:
         """Report a run that has started or ended, or a test of a model."""
         if self._folder is None:
-            self._folder = ExperimentFolder.open(self._data, self._kind, progress.experiment)
+            self._folder = ExperimentFolder.open(self._data, progress.experiment)
             self._output.remember(progress.experiment, self._data)
-            print_line(f"{self._kind.capitalize()} {progress.experiment}: {progress.total} to do")
+            kind = self._folder.kind.capitalize()
+            print_line(f"{kind} {progress.experiment}: {progress.total} to do")
         if progress.status == "testing":
             print_line(f"Testing {progress.label} …")
         elif progress.status not in ("defined", "started"):
@@ -123,11 +57,12 @@ class ProgressReport:
 def print_line(line: str) -> None:
     """Print a line to stderr; a missing key is advised as an option."""
     with suppress(BrokenPipeError):
-        print(sanitize(with_key_option(line)), file=sys.stderr, flush=True)
+        text = line.replace(KEY_ADVICE, "Name a file with the key of this endpoint: key-file=FILE.")
+        print(sanitize(text), file=sys.stderr, flush=True)
 
 
 class ResultFolder:
-    """The folder that a command writes into, if any; it remembers what it was started for."""
+    """The folder, if any, that a command writes into; it remembers what it was started for."""
 
     def __init__(self, output: Path | None, kind: Kind) -> None:
         self.path = output
@@ -149,16 +84,14 @@ class ResultFolder:
         """The id that was stored; empty if none was."""
         return self._state().get("id", "")
 
-    def lock_new(
-        self, settings: Settings, lock: Callable[[Path], DataFolder] = lock_first_free
-    ) -> DataFolder:
+    def lock_new(self, settings: Settings) -> DataFolder:
         """Lock a free data folder, for a new comparison or evaluation."""
         if self._state():
             raise WorkspaceError(
-                f"{self.path} holds {_article(self._kind)}. Continue it with --resume, or choose "
-                "another folder."
+                f"{self.path} holds results of another {self._kind}. Continue it with --resume, or "
+                "choose another folder."
             )
-        return lock(settings.data)
+        return lock_free_subfolder(settings.data)
 
     def lock_existing(self, settings: Settings, record: str) -> DataFolder:
         """Lock the data folder that holds the one to continue."""
@@ -209,7 +142,3 @@ class ResultFolder:
             return {"id": str(state["id"]), "data": str(state["data"])}
         except (OSError, ValueError, KeyError, TypeError):
             return {}
-
-
-def _article(noun: str) -> str:
-    return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"

@@ -1,0 +1,83 @@
+"""The commands ``compare`` and ``eval``; what carries them out is imported on use."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from agent.grading.checks import OFFERED
+from agent.util.cli_types import positive_int
+
+COMMANDS = ("compare", "eval")
+_MEMBER = "model=NAME,base-url=URL,max-steps=N,temperature=T,label=TEXT,key-file=FILE"
+_JUDGE = "model=NAME,base-url=URL,votes=N,prompt-file=FILE,key-file=FILE"
+
+
+def add_commands(commands: Any) -> None:
+    """Add the commands to the parser's subcommands."""
+    _add_compare(
+        commands.add_parser("compare", help="compare models, modes and settings on one task")
+    )
+    _add_eval(
+        commands.add_parser("eval", help="evaluate models on suites of tasks with known answers")
+    )
+
+
+def _add_compare(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("task", metavar="TASK", help="the task for the models")
+    add("--input", metavar="PATH", action="append", default=[], type=Path,
+        help="a file or folder to copy into each run's input/; repeatable")  # fmt: skip
+    _add_shared(
+        parser, f"plain or sandbox, and settings such as {_MEMBER}; 2 to 12 of them, the first is "
+        "the baseline (default: plain and sandbox)", "for --check judge",
+    )  # fmt: skip
+    add("--resume", action="store_const", const="",
+        help="continue the comparison in --output; finished runs are not repeated")  # fmt: skip
+    add("--expect", metavar="TEXT", default="", help="the right answer")
+    add("--check", choices=OFFERED, default="exact", help="how answers are compared with it")
+    add("--tolerance", metavar="X", type=float, default=0.0,
+        help="for --check number: the largest difference that is right")  # fmt: skip
+    add("--relative", metavar="X", type=float, default=0.0,
+        help="for --check number: the same as a share of the right number")  # fmt: skip
+    parser.set_defaults(ray="", concurrency=4)
+
+
+def _add_eval(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("suites", metavar="SUITE[,SUITE]", nargs="?", default="",
+        help="one or several of aime, ugphysics, chembench, medxpertqa, aa_lcr, ifbench",
+    )  # fmt: skip
+    add("--data", metavar="[SUITE=]PATH", action="append", default=[],
+        help="the authors' data of a suite, a file or folder; repeatable (default: the small "
+        "samples that come with this program)")  # fmt: skip
+    add("--extraction", metavar="RULE", action="append", default=[],
+        help="how final answers are found: lenient (default), or reference, as the paper's reward "
+        "does; or SUITE=RULE, repeatable")  # fmt: skip
+    add("--limit", metavar="N", type=positive_int,
+        help="tasks of each suite at most, evenly from its groups (default: all)")  # fmt: skip
+    _add_shared(
+        parser, f"settings such as {_MEMBER}; without the word plain or sandbox it stands for both "
+        "modes; repeatable (default: the settings' model, else the built-in one)",
+        "for suites that need one (4 votes by default)",
+    )  # fmt: skip
+    add("--resume", metavar="ID", nargs="?", const="", default=None,
+        help="continue the evaluation in --output, or the one with this id; runs that have ended "
+        "are not repeated")  # fmt: skip
+    add("--retry-infrastructure", action="store_true",
+        help="with --resume: repeat the runs that failed by an infrastructure error, too",
+    )  # fmt: skip
+    add("--ray", metavar="ADDRESS", default="",
+        help="carry out the runs on the nodes of a Ray cluster: its address, or local for one on "
+        "this machine")  # fmt: skip
+
+
+def _add_shared(parser: argparse.ArgumentParser, member: str, judge: str) -> None:
+    add = parser.add_argument
+    add("--member", metavar="MEMBER", action="append", default=[], dest="members", help=member)
+    add("--repeat", metavar="N", type=positive_int,
+        help="how often each member does each task (default: 1)")  # fmt: skip
+    add("--concurrency", metavar="N", type=positive_int,
+        help="runs at a time (default: 4); the built-in model does one at a time")  # fmt: skip
+    add("--output", metavar="DIR", type=Path,
+        help="folder for the table, the figure and the report")  # fmt: skip
+    add("--judge", metavar="MODEL", default="", help=f"{judge}: {_JUDGE}")

@@ -1,0 +1,200 @@
+"""The commands ``compare`` and ``eval``: runs of members, their progress and their results."""
+
+import argparse
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from agent.api.models import ModelArgument, endpoint_config
+from agent.api.studio import Studio
+from agent.cli.result_folder import ProgressReport, ResultFolder, print_line
+from agent.cli.startup import begin_collection
+from agent.cluster.connect import placement_on
+from agent.data_folder import DataFolder
+from agent.errors import DataFolderLocked, UsageError, WorkspaceError
+from agent.experiments.experiment import ExpectedAnswer, Judge, Member
+from agent.experiments.members import complete, parse_in_modes, parse_member
+from agent.grading.checks import DEFAULT_VOTES
+from agent.history.adopt_cli_runs import move_cli_runs
+from agent.models.base import ModelConfig
+from agent.settings import Settings
+from agent.util.signals import stop_on_signals
+from agent.util.stop import Stop
+from agent.workspace.versions.blobs import BlobStore
+
+STOPPED = 130
+_DEFAULT_MEMBERS = ("plain", "sandbox")
+_FURTHER_KEYS = ("key-file",)
+_JUDGE_KEYS = ("model", "base-url", "votes", "prompt-file", "key-file")
+
+
+def run_command(options: argparse.Namespace, settings: Settings) -> int:
+    """Carry out a comparison or an evaluation; print its progress to stderr, results to stdout.
+
+    Returns:
+        0 if every run has ended, 1 if a member could not be started, or a run of an evaluation
+        failed by an infrastructure error or is still waiting, 130 if stopped.
+    """
+    begin_collection()
+    evaluates, resume = options.command == "eval", options.resume is not None
+    if resume and not options.resume and options.output is None:
+        the_id = "the evaluation's id, or " if evaluates else ""
+        raise UsageError(f"--resume needs {the_id}the folder of its results: --output DIR.")
+    asked = (_evaluation if evaluates else _comparison)(options, settings)
+    stop = Stop()
+    output = ResultFolder(options.output, "evaluation" if evaluates else "comparison")
+    known = (options.resume or output.known_id) if resume else ""
+    if not evaluates:
+        asked |= {"on_run": output.save_run}
+    with (
+        _moving_home(settings),
+        output.lock_existing(settings, known) if resume else output.lock_new(settings) as data,
+        Studio(replace(settings, warm_sandboxes=0), data=data) as studio,
+        placement_on(options.ray, print_line) as placement,
+        stop_on_signals(stop),
+    ):
+        if evaluates:
+            asked |= {"placement": placement}
+        carry_out: Any = studio.evaluate if evaluates else studio.compare
+        result = carry_out(
+            **asked,
+            concurrency=options.concurrency,
+            stop=stop,
+            on_progress=ProgressReport(output, data.path),
+            resume=known,
+        )
+    output.finish(result)
+    if stop.is_set:
+        return STOPPED
+    failed = evaluates and (result.state != "finished" or result.counts["infrastructure"])
+    return 1 if result.problems or failed else 0
+
+
+def _comparison(options: argparse.Namespace, settings: Settings) -> dict[str, Any]:
+    """Return the arguments of ``Studio.compare`` that only it has, and the members."""
+    members, models = parse_members(options.members or _DEFAULT_MEMBERS, settings)
+    expected, judge_model = None, None
+    if options.expect:
+        if bool(options.judge) != (options.check == "judge"):
+            raise UsageError("--judge MODEL and --check judge belong together.")
+        judge, judge_model = parse_judge(options.judge)
+        expected = ExpectedAnswer(
+            kind=options.check, answer=options.expect, tolerance=options.tolerance,
+            relative=options.relative, judge=judge,
+        )  # fmt: skip
+    elif options.judge or options.check != "exact":
+        raise UsageError("--check and --judge need the right answer: --expect TEXT.")
+    return {
+        "task": options.task, "inputs": options.input, "members": members, "models": models,
+        "expected": expected, "judge": judge_model, "repeat": options.repeat or 1,
+    }  # fmt: skip
+
+
+def _evaluation(options: argparse.Namespace, settings: Settings) -> dict[str, Any]:
+    """Return the arguments of ``Studio.evaluate`` that only it has, and the members."""
+    if options.resume is None and not options.suites:
+        raise UsageError("Name one or more suites, such as: eval aime,chembench")
+    if options.retry_infrastructure and options.resume is None:
+        raise UsageError("--retry-infrastructure needs --resume.")
+    members, models = parse_members(options.members, settings, in_modes=True)
+    judge, judge_model = parse_judge(options.judge, DEFAULT_VOTES)
+    suites = [name.strip() for name in options.suites.split(",") if name.strip()]
+    return {
+        "suites": suites, "members": members, "models": models,
+        "data": _data(options.data, suites), "limit": options.limit,
+        "extraction": _extraction(options.extraction), "judge": judge, "judge_model": judge_model,
+        "repeat": options.repeat, "retry_infrastructure": options.retry_infrastructure,
+    }  # fmt: skip
+
+
+@contextmanager
+def _moving_home(settings: Settings) -> Iterator[None]:
+    """At the end of the block, move the runs to the data folder, unless the page holds it.
+
+    Until then they stay in a subfolder, so that the page can lock the data folder.
+    """
+    try:
+        yield
+    finally:
+        with suppress(DataFolderLocked), DataFolder(settings.data) as home:
+            move_cli_runs(home.path, BlobStore(home.path / "blobs"))
+
+
+def _extraction(texts: list[str]) -> Any:
+    """Return a rule for all suites, or rules by suite; None if none is given."""
+    if len(texts) == 1 and "=" not in texts[0]:
+        return texts[0]
+    if any("=" not in text for text in texts):
+        raise UsageError("--extraction: name the suite of each: SUITE=reference.")
+    return {name: rule for name, _, rule in (text.partition("=") for text in texts)} or None
+
+
+def _data(texts: list[str], suites: list[str]) -> dict[str, str]:
+    """Return the paths of data by suite; a path alone belongs to the only suite."""
+    found = {}
+    for text in texts:
+        name, equals, path = text.partition("=")
+        if equals and name in suites:
+            found[name] = path
+        elif len(suites) == 1:
+            found[suites[0]] = text
+        else:
+            raise UsageError(
+                f"--data {text}: name its suite: SUITE=PATH"
+                + (f", one of {', '.join(suites)}." if suites else ".")
+            )
+    return found
+
+
+def parse_members(
+    texts: Sequence[str], settings: Settings, *, in_modes: bool = False
+) -> tuple[tuple[Member, ...], dict[str, ModelArgument]]:
+    """Return the members, and the endpoints with keys of their own by label.
+
+    With ``in_modes``, a text that names no mode stands for both modes.
+    """
+    parsed = [
+        each
+        for text in texts
+        for each in (
+            parse_in_modes(text, _FURTHER_KEYS) if in_modes else [parse_member(text, _FURTHER_KEYS)]
+        )
+    ]
+    default = settings.model if settings.base_url else ""
+    members = complete((member for member, _ in parsed), default)
+    models: dict[str, ModelArgument] = {}
+    for member, (_, further) in zip(members, parsed, strict=True):
+        if further:
+            config = endpoint_config(settings, member.base_url, member.model)
+            models[member.label] = replace(config, api_key=_read(further["key-file"]).strip())
+    return members, models
+
+
+def parse_judge(text: str, votes: int = 1) -> tuple[Judge | None, ModelArgument]:
+    """Return the judge that an option names, and its endpoint if it has a key of its own."""
+    if not text:
+        return None, None
+    values = dict(part.partition("=")[::2] for part in text.split(",") if part.strip())
+    if not values.get("model") or values.keys() - set(_JUDGE_KEYS):
+        known = ", ".join(_JUDGE_KEYS)
+        raise UsageError(f"--judge {text}: it has the keys {known}; model is needed.")
+    asked = values.get("votes", str(votes))
+    if not asked.isdecimal():
+        raise UsageError(f"--judge {text}: votes is a number.")
+    judge = Judge(
+        model=values["model"], base_url=values.get("base-url", ""), votes=int(asked),
+        prompt=_read(values["prompt-file"]) if "prompt-file" in values else "",
+    )  # fmt: skip
+    if "key-file" not in values:
+        return judge, None
+    return judge, ModelConfig(judge.base_url, judge.model, _read(values["key-file"]).strip())
+
+
+def _read(name: str) -> str:
+    """Return the content of a text file. Raises ``WorkspaceError``."""
+    try:
+        return Path(name).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise WorkspaceError(f"{name} cannot be read: {error}.") from error

@@ -1,0 +1,262 @@
+"""Routes of comparisons and evaluations: start, read, stop, continue, export, delete.
+
+They are the same below ``/api/comparisons`` and ``/api/evaluations``; only what starts one differs.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from anyio.to_thread import run_sync
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from agent.errors import UsageError
+from agent.experiments import suites
+from agent.experiments.experiment import MAX_MEMBERS
+from agent.experiments.figures.exports import KINDS, MEDIA_TYPES, export
+from agent.grading.checks import CHECKS, EXTRACTED, EXTRACTIONS
+from agent.report import groups
+from sandbox_ui.auth.access import Access, get_access
+from sandbox_ui.auth.user import User
+from sandbox_ui.experiments.manager import ExperimentManager
+from sandbox_ui.experiments.request import (
+    ComparisonRequest,
+    EvaluationRequest,
+    ExperimentRequest,
+    ResumeRequest,
+    parse,
+)
+from sandbox_ui.experiments.selection import NotComparable
+from sandbox_ui.experiments.stream import (
+    ExperimentStream,
+    parse_cursors,
+    parse_runs,
+    stream_response,
+)
+from sandbox_ui.routes.helpers import (
+    EXPERIMENT_PATHS,
+    change_title_or_pin,
+    download_headers,
+    json_response,
+    read_json,
+    route,
+)
+from sandbox_ui.routes.reports import report_response
+from sandbox_ui.runs.manager import RunManager
+from sandbox_ui.scheduling.limiter import PerUserLimiter
+
+_MAX_AT_ONCE = 2
+_HIDDEN_SETTINGS = ("baseUrl", "extraBody")
+_NOTHING_TO_DO = {"canEdit": False, "canResume": False, "canRetry": False}
+
+
+class ExperimentRoutes:
+    """Routes of experiments.
+
+    Args:
+        closing: Set when the application shuts down; streams then end.
+    """
+
+    def __init__(
+        self, manager: ExperimentManager, runs: RunManager, closing: asyncio.Event
+    ) -> None:
+        self._manager = manager
+        self._runs = runs
+        self._closing = closing
+        self._limiter = PerUserLimiter(_MAX_AT_ONCE, 1)
+
+    @property
+    def routes(self) -> Iterator[Route]:
+        """Routes, to be registered before Gradio's."""
+        yield route("/api/comparisons", partial(self.create, ComparisonRequest), "POST")
+        yield route("/api/comparisons/from-runs", self.create_from_runs, "POST")
+        yield route("/api/evaluations", partial(self.create, EvaluationRequest), "POST")
+        yield route("/api/evaluations", self.list_evaluations)
+        yield route("/api/suites", self.suites)
+        for path in EXPERIMENT_PATHS:
+            yield route(path, self.read)
+            yield route(path, self.change, "PATCH")
+            yield route(path, self.delete, "DELETE")
+            yield route(f"{path}/events", self.events)
+            yield route(f"{path}/export.{{kind}}", self.export)
+            yield route(f"{path}/stop", self.stop, "POST")
+            yield route(f"{path}/resume", self.resume, "POST")
+            yield route(f"{path}/retry-infrastructure", self.retry, "POST")
+
+    async def create(self, kind: type[ExperimentRequest], request: Request) -> Response:
+        """Start an experiment: ``{"id": …}``."""
+        access = get_access(request)
+        user = access.user
+        asked: Any = parse(kind, await read_json(request))
+        if asked.inputs:
+            await run_sync(access.require_edit, asked.inputs)
+        create = partial(self._manager.create, asked, user)
+        return json_response({"id": await self._limiter.run(access.limiter_key, create)}, 201)
+
+    async def create_from_runs(self, request: Request) -> Response:
+        """Compare 2 to 12 ``runs`` that exist: ``{"id": …}``; 409 with what differs."""
+        access, body = get_access(request), await read_json(request)
+        user = access.user
+        runs, title = body.get("runs"), body.get("title", "")
+        if not isinstance(runs, list) or not all(isinstance(each, str) for each in runs):
+            raise UsageError("“runs” must be a list of run ids.")
+        if not isinstance(title, str):
+            raise UsageError("“title” must be a string.")
+        for run in runs[: MAX_MEMBERS + 1]:
+            await run_sync(access.require_edit, run)
+        try:
+            comparison = await run_sync(self._manager.create_from_runs, runs, title, user)
+        except NotComparable as error:
+            return json_response({"error": str(error), "differences": error.differences}, 409)
+        return json_response({"id": comparison}, 201)
+
+    async def suites(self, request: Request) -> Response:
+        """Return the ``suites``, and whether the user may name data on the server (``paths``)."""
+        user = get_access(request).user
+        return json_response({"suites": await run_sync(_suites), "paths": user.operator})
+
+    async def list_evaluations(self, request: Request) -> Response:
+        """List the user's ``evaluations``, newest first."""
+        owner = get_access(request).owner_filter
+        listed = await run_sync(self._manager.in_brief, "evaluation", owner)
+        return json_response({"evaluations": listed})
+
+    async def read(self, request: Request) -> Response:
+        """Return the experiment; with ``overview=1`` without an evaluation's tasks and cells."""
+        short = request.query_params.get("overview", "") == "1"
+        describe = self._manager.overview if short else self._manager.describe
+        return json_response(await self._shown(request, describe))
+
+    async def events(self, request: Request) -> Response:
+        """Stream the experiment and its runs; see ``sandbox_ui.experiments.stream``.
+
+        Query parameters: ``runs``: the ids of the runs to follow, with commas; by default each
+        member's latest, of a comparison. ``cursor`` (repeated, or with commas): ``RUN:CURSOR``, to
+        continue; for an evaluation, that of the description or of the last message.
+        """
+        experiment, access, query = _id(request), get_access(request), request.query_params
+        folder = await run_sync(self._manager.registry.folder, experiment)
+        known = await run_sync(self._manager.registry.run_ids, experiment)
+        cells = folder.kind == "evaluation"
+        stream = ExperimentStream(
+            folder,
+            self._manager,
+            self._runs,
+            parse_runs(query.get("runs"), known),
+            {} if cells else parse_cursors(query.getlist("cursor")),
+            query.get("cursor", "") if cells else "",
+            partial(_for_reader, access=access, experiment=experiment),
+        )
+        return stream_response(
+            stream,
+            lambda: self._closing.is_set() or not access.can_view_group(experiment),
+            can_edit=access.can_edit_group(experiment),
+        )
+
+    async def export(self, request: Request) -> Response:
+        """Return the table as csv, json, tex or md, the figure as svg or png, all as html."""
+        kind = request.path_params["kind"]
+        if kind not in (*KINDS, "html"):
+            raise UsageError(f"An experiment is exported as {', '.join(KINDS)} or html.")
+        shown = await self._shown(request, self._manager.describe)
+        folder = await run_sync(self._manager.registry.folder, _id(request))
+        name = f"{folder.kind}.{kind}"
+        if kind == "html":
+            return report_response(groups.parts(shown, self._runs.folder), name)
+        key = get_access(request).limiter_key
+        content = await self._limiter.run(key, partial(export, shown, kind))
+        return Response(content, headers=download_headers(name), media_type=MEDIA_TYPES[kind])
+
+    async def stop(self, request: Request) -> Response:
+        """Stop all runs, or those of the ``member`` with this index; start no more of them."""
+        body = await read_json(request) if await request.body() else {}
+        member = body.get("member")
+        if member is not None and (not isinstance(member, int) or isinstance(member, bool)):
+            raise UsageError("“member” must be the index of a member.")
+        await run_sync(self._manager.stop, _id(request), member)
+        return Response(status_code=204)
+
+    async def resume(self, request: Request) -> Response:
+        """Start the runs that are missing; keys are given again."""
+        return await self._continue(request, self._manager.resume)
+
+    async def retry(self, request: Request) -> Response:
+        """Start again the runs with infrastructure errors, and only those."""
+        return await self._continue(request, self._manager.retry_infrastructure)
+
+    async def change(self, request: Request) -> Response:
+        """Change the ``title`` (empty: the task's first line, the suites' titles) or ``pinned``."""
+        return await change_title_or_pin(request, self._manager, _id(request))
+
+    async def delete(self, request: Request) -> Response:
+        """Delete the experiment; with ``runs=1`` also the runs that it started."""
+        with_runs = request.query_params.get("runs", "") == "1"
+        delete = partial(self._manager.delete, _id(request), with_runs=with_runs)
+        return json_response({"freed": await run_sync(delete)})
+
+    async def _continue(
+        self, request: Request, start: Callable[[str, ResumeRequest, User], None]
+    ) -> Response:
+        body = await read_json(request) if await request.body() else {}
+        asked: ResumeRequest = parse(ResumeRequest, body)
+        await run_sync(start, _id(request), asked, get_access(request).user)
+        return Response(status_code=204)
+
+    async def _shown(
+        self, request: Request, describe: Callable[[str], dict[str, Any]]
+    ) -> dict[str, Any]:
+        described = await run_sync(describe, _id(request))
+        return await run_sync(_for_reader, described, get_access(request), _id(request))
+
+
+def _id(request: Request) -> str:
+    return str(request.path_params["experiment"])
+
+
+def _for_reader(described: dict[str, Any], access: Access, experiment: str) -> dict[str, Any]:
+    """Return a description for this reader: others do not see addresses of endpoints."""
+    if access.can_edit_group(experiment):
+        return described
+    if access.owns_group(experiment):
+        return described | {"canEdit": False}
+    members = [
+        member | {"settings": {name: value for name, value in member["settings"].items()
+                               if name not in _HIDDEN_SETTINGS}}
+        for member in described["members"]
+    ]  # fmt: skip
+    hidden = described | _NOTHING_TO_DO | {"members": members}
+    if "elsewhere" in described:  # an evaluation
+        return hidden | {"elsewhere": "", "judge": _without_address(described["judge"])}
+    expected = described["expected"]
+    return hidden | {
+        "note": "",
+        "expected": expected and expected | {"judge": _without_address(expected["judge"])},
+    }
+
+
+def _without_address(judge: dict[str, Any] | None) -> dict[str, Any] | None:
+    return judge and judge | {"baseUrl": ""}
+
+
+def _suites() -> list[dict[str, Any]]:
+    """Return what a user must know of each suite before starting it."""
+    return [
+        {
+            "name": suite.name,
+            "title": suite.title,
+            "domain": suite.domain,
+            "licence": suite.licence,
+            "source": suite.source,
+            "scorer": suite.scorer,
+            "check": CHECKS[suite.scorer].title,
+            "extractions": EXTRACTIONS if suite.scorer in EXTRACTED else ("lenient",),
+            "repetitions": suite.repetitions,
+            "judgePrompt": suite.judge_prompt,
+            "sampleTasks": len(suites.load(name).tasks),
+        }
+        for name in suites.NAMES
+        for suite in (suites.describe(name),)
+    ]

@@ -1,1 +1,0 @@
-"""Routes of comparisons and evaluations."""
