@@ -1,6 +1,6 @@
 """Web application: page, HTTP routes and access control.
 
-Imports neither docker nor openai.
+Does not import docker.
 """
 
 from sandbox_ui.gradio_import import skip_type_stubs
