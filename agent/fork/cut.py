@@ -1,9 +1,12 @@
 """Where a run's journal is cut for a fork: after a step that has ended."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from agent.errors import UsageError
 from agent.events import (
+    Event,
     ObservationEdited,
     RunContinued,
     RunEnded,
@@ -21,30 +24,26 @@ from agent.workspace.versions.log import ManifestLog
 from agent.workspace.versions.manifest import Manifest
 
 NOT_STARTED = "This run has not started yet. Start it before you fork it."
-_KINDS = tuple(
+_ROUNDS = tuple(
     f'"kind":"{kind}"}}'.encode()
-    for kind in (
-        "run_started",
-        "run_continued",
-        "step_started",
-        "step_ended",
-        "observation_edited",
-        "run_ended",
-    )
+    for kind in ("run_started", "run_continued", "forked", "run_ended")
 )
+_STEP_STARTED, _STEP_ENDED = b'"kind":"step_started"}', b'"kind":"step_ended"}'
+_PACKAGES = b'"packages":["'
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
     """A run up to and with a step (0 for the beginning), as of the journal's ``cursor``.
 
-    ``state`` and ``conversation`` are those there; ``packages`` were installed up to there.
+    ``state`` is the one there without what earlier steps did; ``needs_message`` says whether the
+    model has answered; ``packages`` were installed up to there.
     """
 
     step: int
     cursor: int
     state: RunState
-    conversation: Conversation
+    needs_message: bool
     started: RunStarted
     packages: tuple[str, ...]
 
@@ -52,12 +51,6 @@ class Cut:
     def message(self) -> str:
         """The message of the round that the next step belongs to, or that was the last."""
         return self.state.rounds[-1].text if self.state.rounds else self.started.task
-
-    @property
-    def needs_message(self) -> bool:
-        """Whether the model can only go on after a message: it has answered."""
-        messages = self.conversation.messages
-        return not messages or isinstance(messages[-1], AssistantMessage)
 
 
 def cut_run(folder: RunFolder, step: int) -> Cut:
@@ -67,23 +60,18 @@ def cut_run(folder: RunFolder, step: int) -> Cut:
     """
     if not folder.journal.exists():
         raise UsageError(NOT_STARTED)
-    cursor = _find_end(folder, step) if step else 0
-    state, conversation = RunState(run=folder.id), Conversation()
-    packages: dict[str, None] = {}
-    started: RunStarted | None = None
-    for position, event in journal.read(folder.journal, 0, cursor or None):
-        if isinstance(event, RunStarted):
-            started = started or event
-        if not cursor:
-            if started:
-                break
-            continue
-        state.apply(event, position)
-        conversation.apply(event)
+    events = _outline(folder.journal, step) if step else []
+    cursor, state, packages = 0, RunState(run=folder.id), dict[str, None]()
+    for cursor, event in events:
+        state.apply(event, cursor)
         packages.update(dict.fromkeys(getattr(event, "packages", ())))
+    all_events = (event for _, event in events or journal.read(folder.journal))
+    started = next((event for event in all_events if isinstance(event, RunStarted)), None)
     if started is None:
         raise UsageError(NOT_STARTED)
-    return Cut(step, cursor, state, conversation, started, tuple(packages))
+    messages = Conversation(event for _, event in events).messages
+    answered = not messages or isinstance(messages[-1], AssistantMessage)
+    return Cut(step, cursor, state, answered, started, tuple(packages))
 
 
 def manifest_after(folder: RunFolder, cut: Cut) -> Manifest:
@@ -98,19 +86,42 @@ def manifest_after(folder: RunFolder, cut: Cut) -> Manifest:
     return manifest
 
 
-def _find_end(folder: RunFolder, step: int) -> int:
+def _outline(path: Path, step: int) -> list[tuple[int, Event]]:
+    """Return the events up to the end of a step; of earlier steps only begin, end and packages."""
+    events, begun = list[tuple[int, Event]](), False
+    for number, lines in _by_step(path):
+        if number > step:
+            break
+        begun = number == step
+        for cursor, line in lines:
+            kept = line.endswith((_STEP_STARTED, _STEP_ENDED, *_ROUNDS)) or _PACKAGES in line
+            if kept or begun or not events:
+                events += [(cursor, event) for event in decode_line(line, first=not events)]
+    end = _end_of_step(events, step)
+    if not end:
+        detail = "has not ended yet. Wait for it, or stop the run" if begun else "does not exist"
+        raise UsageError(f"Step {step} of this run {detail}.")
+    return [each for each in events if each[0] <= end]
+
+
+def _by_step(path: Path) -> Iterator[tuple[int, list[tuple[int, bytes]]]]:
+    """Yield each step's number and its lines with their cursors; first those before any as 0."""
+    number, lines = 0, list[tuple[int, bytes]]()
+    for cursor, line in journal.read_lines(path):
+        if line.endswith(_STEP_STARTED) and isinstance(event := decode_line(line)[-1], StepStarted):
+            yield number, lines
+            number, lines = event.step, []
+        lines.append((cursor, line))
+    yield number, lines
+
+
+def _end_of_step(events: Iterable[tuple[int, Event]], step: int) -> int:
     """Return the cursor after a step, with the end of its round if no other step follows."""
-    found, begun, start = 0, False, 0
-    for cursor, line in journal.read_lines(folder.journal):
-        first, start = not start, cursor
-        if not line.endswith(_KINDS):
-            continue
-        event = decode_line(line, first=first)[-1]
+    found, begun = 0, False
+    for cursor, event in events:
         match event:
-            case StepStarted() if event.step > step:
-                break
             case StepStarted():
-                begun = begun or event.step == step
+                begun |= event.step == step
             case StepEnded() if event.step == step:
                 found = cursor
             case ObservationEdited() if found:  # while the run was paused after the step
@@ -121,7 +132,4 @@ def _find_end(folder: RunFolder, step: int) -> int:
                 break
             case _:
                 pass
-    if not found:
-        detail = "has not ended yet. Wait for it, or stop the run" if begun else "does not exist"
-        raise UsageError(f"Step {step} of this run {detail}.")
     return found

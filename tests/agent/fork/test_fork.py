@@ -4,12 +4,14 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
 from agent import prompts
 from agent.errors import RunError, UsageError
 from agent.events import Forked, Mode, ModelAnswered, RunEnded
+from agent.fork import cut
 from agent.fork.cut import cut_run
 from agent.fork.describe import describe_fork
 from agent.fork.fork import Changes, first_task, fork_run
@@ -17,9 +19,11 @@ from agent.history.deletion import RunDeleter
 from agent.history.export import conversation_markdown
 from agent.history.trajectory import build_trajectory
 from agent.limits import Limits
+from agent.loop.conversation import Conversation
 from agent.models.base import AssistantMessage, Message, SystemMessage, ToolResult, UserMessage
 from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.runs import journal
+from agent.runs.compatibility.unreadable_events import decode_line
 from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import RecordedRun, Task
 from agent.runs.summary import measured
@@ -117,6 +121,19 @@ def test_a_fork_has_the_files_of_its_step_and_no_copy_of_stored_contents(
     assert (parent.folder.workspace / "a.txt").read_text() == "three"
 
 
+def conversation_after(run: RecordedRun, step: int) -> list[Message]:
+    end = cut_run(run.folder, step).cursor
+    return Conversation(event for _, event in journal.read(run.folder.journal, 0, end)).messages
+
+
+def test_of_earlier_steps_only_begin_and_end_are_decoded(parent: RecordedRun) -> None:
+    with patch.object(cut, "decode_line", wraps=decode_line) as decoded:
+        cut_run(parent.folder, 3)
+    events = [decode_line(call.args[0])[-1] for call in decoded.call_args_list]
+    kinds = {each.kind for each in events if getattr(each, "step", 3) < 3}
+    assert kinds == {"step_started", "step_ended"}
+
+
 def test_the_conversation_is_cut_exactly_there(parent: RecordedRun, provider: Provider) -> None:
     folder = fork(parent, 2, provider)
     begin = folder.journal.read_bytes()
@@ -124,7 +141,7 @@ def test_the_conversation_is_cut_exactly_there(parent: RecordedRun, provider: Pr
     assert parent.folder.journal.read_bytes().startswith(copied)
     run, model = continued(folder, provider, "Now do it otherwise.")
     sent = list(model.requests[0].messages)
-    before = cut_run(parent.folder, 2).conversation.messages
+    before = conversation_after(parent, 2)
     assert sent[: len(before)] == before
     assert_every_call_has_its_result(sent)
     assert isinstance(sent[-1], UserMessage)
@@ -136,7 +153,7 @@ def test_the_conversation_is_cut_exactly_there(parent: RecordedRun, provider: Pr
 def test_a_step_can_be_retried_without_a_message(parent: RecordedRun, provider: Provider) -> None:
     _, model = continued(fork(parent, 2, provider), provider, "")
     *before, last = model.requests[0].messages
-    expected = cut_run(parent.folder, 2).conversation.messages
+    expected = conversation_after(parent, 2)
     assert before == expected[:-1]
     assert isinstance(last, ToolResult)
     assert last.text.startswith(expected[-1].text)
