@@ -108,6 +108,7 @@ class DockerSandboxProvider:
             proxy.result()
         self._backend.close()
         self._factory.remove_orphans()
+        self.blobs.close()
         volume.detach_all(self.data.path)
 
     def create_workspace(self) -> str:

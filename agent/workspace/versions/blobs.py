@@ -1,5 +1,8 @@
 """Content-addressed blob store: each content is stored once, under its hash."""
 
+# pathlib takes longer than the system calls for a small file.
+# ruff: noqa: PTH104, PTH108, PTH110
+
 import hashlib
 import itertools
 import os
@@ -16,6 +19,7 @@ from agent.errors import JournalError, WorkspaceError
 _CHUNK = 1024**2
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
 _HEX = frozenset("0123456789abcdef")
+_COUNTED = "counted"  # the file with the size of a closed store
 
 
 class StoreFull(WorkspaceError):
@@ -27,14 +31,14 @@ class StoreFull(WorkspaceError):
 
 
 def content_path(folder: Path, digest: str) -> Path:
-    """Return the path in a store of the content with this SHA-256, whether or not it is stored.
+    """Return a content's path in a store, whether or not it is stored. Raises ``JournalError``."""
+    return folder / _name(digest)
 
-    A reader needs no ``BlobStore``, of which a folder must have one at a time. What is not a
-    SHA-256 in hex raises ``JournalError``.
-    """
+
+def _name(digest: str) -> str:
     if len(digest) != 64 or not _HEX.issuperset(digest):
         raise JournalError("This is not a content hash.")
-    return folder / f"{digest[:2]}/{digest}"
+    return f"{digest[:2]}/{digest}"
 
 
 class StoredContents:
@@ -44,7 +48,7 @@ class StoredContents:
         self._folder = folder
 
     def open(self, digest: str) -> BinaryIO:
-        """Open a content; the caller closes it."""
+        """Open a content; the caller closes it. Raises ``JournalError`` if that fails."""
         try:
             return content_path(self._folder, digest).open("rb")
         except FileNotFoundError as error:
@@ -82,13 +86,19 @@ class BlobStore(StoredContents):
         with self._lock:
             return self._cached_size()
 
+    def close(self) -> None:
+        """Note the size, so that the next store of the folder counts no contents."""
+        with self._lock, suppress(OSError):
+            if self._size is not None:
+                (self.folder / _COUNTED).write_text(f"{self._size} {self._changed()}")
+
     def path(self, digest: str) -> Path:
-        """Return the path of the content with this SHA-256, whether or not it is stored."""
+        """Return a content's path, whether or not it is stored. Raises ``JournalError``."""
         return content_path(self.folder, digest)
 
     def has(self, digest: str) -> bool:
         """Return whether the content is stored."""
-        return self.path(digest).is_file()
+        return os.path.exists(f"{self.folder}/{_name(digest)}")
 
     def put(self, file: BinaryIO, *, limit: int) -> tuple[str, int]:
         """Store ``file`` from its current position, if it is at most ``limit`` bytes.
@@ -143,7 +153,7 @@ class BlobStore(StoredContents):
                 self._size = counted + size
 
     def collect_garbage(self, find_unreferenced: Callable[[], Iterable[str]]) -> int:
-        """Remove contents that are no longer referenced; return the bytes freed on disk.
+        """Remove unreferenced contents; return the disk space freed, in bytes.
 
         ``find_unreferenced`` is called once contents stored meanwhile are protected.
         """
@@ -186,7 +196,7 @@ class BlobStore(StoredContents):
         with self._lock:
             if self._protections:
                 self._protected.add(digest)
-            return self.path(digest).is_file()
+            return self.has(digest)
 
     def _put_small(self, content: bytes) -> str:
         digest = hashlib.sha256(content).hexdigest()
@@ -210,14 +220,13 @@ class BlobStore(StoredContents):
             if count <= limit and not self._protect(digest):
                 self._commit(part, digest, count)
             else:
-                part.unlink()
+                os.unlink(part)
             return digest, count
 
-    def _partial_path(self) -> Path:
-        """Return a path for a partial content."""
-        return self.folder / f"part-{self._name}-{next(self._parts)}"
+    def _partial_path(self) -> str:
+        return f"{self.folder}/part-{self._name}-{next(self._parts)}"
 
-    def _write(self, part: Path, chunk: bytes) -> None:
+    def _write(self, part: str, chunk: bytes) -> None:
         """Append to a partial content, without a buffer: opening one takes more system calls."""
         try:
             try:
@@ -234,45 +243,59 @@ class BlobStore(StoredContents):
         except OSError as error:
             raise StoreFull(None) from error
 
-    def _commit(self, part: Path, digest: str, size: int) -> None:
+    def _commit(self, part: str, digest: str, size: int) -> None:
         """Move a complete content to its final path, if it fits."""
         with self._lock:
-            target = self.path(digest)
             if self._cached_size() + size > self.limit:
                 raise StoreFull(digest)
-            if target.exists():
-                part.unlink()
+            if self.has(digest):
+                os.unlink(part)
                 return
+            target = f"{self.folder}/{_name(digest)}"
             try:
                 try:
-                    part.rename(target)
+                    os.rename(part, target)
                 except FileNotFoundError:
-                    target.parent.mkdir(exist_ok=True)
-                    part.rename(target)
+                    self.path(digest).parent.mkdir(exist_ok=True)
+                    os.rename(part, target)
             except OSError as error:
                 raise StoreFull(digest) from error
             self._size = self._cached_size() + size
 
     def _cached_size(self) -> int:
         if self._size is None:
-            self._size = 0
-            if self.folder.is_dir():
-                self._size = sum(
-                    entry.stat().st_size
-                    for folder in os.scandir(self.folder)
-                    if folder.is_dir()
-                    for entry in os.scandir(folder)
-                )
+            self._size = self._size_when_closed()
+        if self._size is None:
+            self._size = sum(
+                entry.stat().st_size for folder in self._folders() for entry in os.scandir(folder)
+            )
         return self._size
+
+    def _size_when_closed(self) -> int | None:
+        """Return the size that ``close`` has noted, unless contents have come or gone since."""
+        try:
+            size, changed = map(int, (self.folder / _COUNTED).read_text().split())
+        except (OSError, ValueError):
+            return None
+        return size if changed == self._changed() else None
+
+    def _changed(self) -> int:
+        return max((folder.stat().st_mtime_ns for folder in self._folders()), default=0)
+
+    def _folders(self) -> list[os.DirEntry[str]]:
+        if not self.folder.is_dir():
+            return []
+        return [entry for entry in os.scandir(self.folder) if entry.is_dir()]
 
 
 @contextmanager
-def _removed_on_failure(part: Path) -> Iterator[None]:
+def _removed_on_failure(part: str) -> Iterator[None]:
     """Remove a partial content if the block fails."""
     try:
         yield
     except BaseException:
-        part.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            os.unlink(part)
         raise
 
 

@@ -115,7 +115,7 @@ class NodeReader:
 
     def _read_content(self, file: int) -> tuple[Node | None, os.stat_result]:
         """Return the node (None if the file changed while it was read) and its ``fstat``."""
-        with os.fdopen(file, "rb") as opened:
+        with os.fdopen(file, "rb", 0) as opened:
             before = os.fstat(file)
             if before.st_size > self.max_stored:
                 return None, before

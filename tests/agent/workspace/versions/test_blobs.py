@@ -63,6 +63,19 @@ def test_equal_content_is_stored_once_and_a_restart_recounts_and_removes_partial
     assert not (tmp_path / "part-dead").exists()
 
 
+def test_a_closed_store_is_counted_again_only_if_it_has_changed(tmp_path: Path) -> None:
+    store = BlobStore(tmp_path)
+    digest, _ = put(store, b"four")
+    os.utime(store.path(digest).parent, (0, 0))  # long ago
+    store.close()
+    store = BlobStore(tmp_path)
+    with patch.object(os, "scandir", wraps=os.scandir) as listed:
+        assert store.size == 4
+    assert listed.call_count == 1
+    put(BlobStore(tmp_path), b"other")
+    assert BlobStore(tmp_path).size == 9
+
+
 def test_a_new_content_is_opened_once_and_a_known_one_never(tmp_path: Path) -> None:
     store = BlobStore(tmp_path)
     put(store, b"\0")  # creates the folder
