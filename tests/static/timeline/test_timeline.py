@@ -56,6 +56,23 @@ def totals(steps: int) -> Totals:
     )  # fmt: skip
 
 
+COUNTED = """step => [...step.querySelectorAll("*"), step].filter(each =>
+    getComputedStyle(each).counterIncrement !== "none" ||
+    /style|content|strict/.test(getComputedStyle(each).contain) ||
+    (each.tagName === "DETAILS" &&
+        getComputedStyle(each, "::details-content").contentVisibility !== "visible")
+).map(each => each.outerHTML)"""
+"""What makes the browser go through the whole page when it comes, goes, opens or closes."""
+
+
+def test_a_step_has_no_style_containment_and_no_counters(stage: Stage) -> None:
+    stage.run.add(*a_run(2))
+    stage.mount("header", "timeline", run=[])
+    stage.step(2).scroll_into_view_if_needed()
+    expect(stage.step(2).locator("details")).not_to_have_count(0)
+    assert stage.step(2).evaluate(COUNTED) == []
+
+
 @pytest.mark.parametrize("look", LOOKS, ids=str)
 def test_unreadable_events_are_reported_and_hide_nothing(stage: Stage, look: Look) -> None:
     stage.run.add(*a_run(3))
