@@ -79,16 +79,15 @@ def _passages_adapter() -> TypeAdapter[list[Passage]]:
     return TypeAdapter(list[Passage])
 
 
-def stamp(run: Path) -> Stamp | None:
+def stamp(run: Path | str) -> Stamp | None:
     """Return values that change with a run's record; None before it began.
 
     The first changes with its journal and its manifests, the second with its ``run.json``.
     """
-    events, versions, about = (
-        _stat(f"{run}/{name}") for name in ("journal.jsonl", "manifests.jsonl", "run.json")
-    )
+    events = _stat(f"{run}/journal.jsonl")
     if events is None:
         return None
+    versions, about = _stat(f"{run}/manifests.jsonl"), _stat(f"{run}/run.json")
     size = versions.st_size if versions else 0
     return (
         f"{events.st_size} {events.st_mtime_ns} {size}",
