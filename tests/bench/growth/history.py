@@ -36,6 +36,9 @@ def measure(context: BenchContext, runs: int) -> Mapping[str, float]:
         ) as app,
     ):
         costs = {"start of the application": cpu_seconds(app.pid)}
+        with signed_in(app.address, USER) as client:
+            client.get("/api/runs").raise_for_status()
+        costs |= {"start and first list": cpu_seconds(app.pid)}
         costs |= _requests(app, 2 if quick else REQUESTS)
         costs |= {"run of an evaluation, plain": _evaluation(app, 3 if quick else _RUNS)}
         idle = 1.0 if quick else _IDLE_SECONDS
@@ -59,6 +62,7 @@ def _requests(app: ServedApp, times: int) -> dict[str, float]:
         actions = {
             "list": get("/api/runs"),
             "search": get("/api/runs?q=kingfisher"),
+            "storage of all runs": get("/api/usage"),
             "new draft, with the check of the quota": lambda: client.post(
                 "/api/runs"
             ).raise_for_status(),
