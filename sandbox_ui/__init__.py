@@ -1,6 +1,6 @@
 """Web application: page, HTTP routes and access control.
 
-Does not import docker.
+Imports neither docker nor openai.
 """
 
 from sandbox_ui.gradio_import import skip_type_stubs

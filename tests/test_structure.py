@@ -100,6 +100,8 @@ def importers(name: str) -> set[str]:
 
 IMPORTERS = {
     "docker": "agent.sandbox",
+    "openai": "agent.models",
+    "anthropic": "agent.models",
     "watchdog": "agent.workspace.versions.watch",
     "zstandard": "agent.traces.zip_members",
     "tree_sitter": "agent.capabilities.shell",

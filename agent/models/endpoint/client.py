@@ -63,7 +63,7 @@ class EndpointModel:
         self._config = replace(config, api_key=config.api_key.strip())
         self._traits = traits_of(config.base_url, config.model)
         self._learned = learned or Learned()
-        self._connection = EndpointConnection(self._config)
+        self._connection = EndpointConnection(self._config, self.api)
         self._on_learned = on_learned
         self._notices: set[str] = set()
 
@@ -206,7 +206,7 @@ def _task_error(turn: "concurrent.futures.Future[None]") -> BaseException | None
 async def fetch_models(config: ModelConfig) -> object:
     """Fetch ``/models`` from an endpoint; return the JSON, which may have any shape."""
     api = api_named(_first_api(config, Learned()))
-    connection = EndpointConnection(config)
+    connection = EndpointConnection(config, api.name)
     try:
         return await connection.get(api, "/models")
     except EndpointRefused as refusal:

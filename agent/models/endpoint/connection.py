@@ -2,12 +2,11 @@
 
 import asyncio
 import json
-import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
+from typing import Any
 from urllib.parse import urlsplit
 
-import anyio
 import httpx2
 
 from agent.errors import ModelError, ModelRefused
@@ -21,27 +20,14 @@ from agent.models.errors.failures import (
     invalid_response_error,
     too_large_error,
 )
-from agent.models.transport.base_url import check_key, parse_base_url
+from agent.models.transport.base_url import BaseUrl, check_key, parse_base_url
 from agent.models.transport.bounds import ResponseTooLarge
 from agent.models.transport.event_stream import END_OF_STREAM, EventStreamDecoder, ServerEvent
 from agent.models.transport.http_client import shared_client
+from agent.models.transport.sdk_client import SdkClient
 
-_HEADERS = {
-    "Accept": "application/json, text/event-stream",
-    "Accept-Encoding": "identity",
-    "Content-Type": "application/json",
-    "User-Agent": "llm-in-sandbox-studio",
-}
-_FAILURES = (
-    httpx2.HTTPError,
-    ssl.SSLError,  # httpx2 passes these two on, of TLS
-    anyio.EndOfStream,
-    json.JSONDecodeError,
-    UnicodeDecodeError,
-    RecursionError,
-)
+_DECODE_ERRORS = (json.JSONDecodeError, UnicodeDecodeError, RecursionError)
 _DRAIN_SECONDS = 0.25
-_OFFICIAL_HOST = "api.anthropic.com"
 
 
 class EndpointRefused(Exception):
@@ -53,23 +39,20 @@ class EndpointRefused(Exception):
 
 
 class EndpointConnection:
-    """A connection to one endpoint. What an answer holds is checked where it is read."""
+    """A connection to one endpoint through the official packages.
 
-    def __init__(self, config: ModelConfig) -> None:
+    Their typed models accept any shape without validation: answers are checked where they are read.
+    """
+
+    def __init__(self, config: ModelConfig, api_name: ApiName) -> None:
         self.address = parse_base_url(config.base_url)
         self.has_answered = False
         self._config = config
         self.endpoint = Endpoint(self.address.display_url, config.model, config.api_key)
         check_key(config.api_key)
         self._base_path = urlsplit(self.address.display_url).path
-        connect = min(CONNECT_TIMEOUT_SECONDS, config.read_timeout)
-        self._timeout = httpx2.Timeout(config.read_timeout, connect=connect)
-        try:
-            httpx2.URL(self.address.display_url)
-            self._http = shared_client(self.address.is_loopback, config.public_only)
-        except (httpx2.InvalidURL, ValueError, ImportError, OSError) as error:
-            # An unusable host, or an unusable proxy or certificate file from the environment.
-            raise ModelRefused(f"The endpoint cannot be used: {error}") from None
+        self._clients: dict[bool, SdkClient] = {}
+        self._client_of(api_name)
 
     def url(self, api: Api, path: str = "") -> str:
         """Return the address of an API's path, without the query; by default of its requests."""
@@ -80,48 +63,32 @@ class EndpointConnection:
         self, api: Api, content: bytes, headers: Mapping[str, str]
     ) -> AsyncIterator[AsyncIterator[object]]:
         """Send a body; yield the events of the response. Raises ``EndpointRefused``."""
-        request = self._request("POST", self.url(api), api, headers, content)
-        with _convert_errors(self.endpoint, self._config.read_timeout):
-            async with aclosing(await self._http.send(request, stream=True)) as response:
-                await _check_status(response)
-                async with aclosing(self._events(api, response)) as events:
-                    yield events
+        client = self._client_of(api.name)
+        with _convert_errors(client, self.endpoint, self._config.read_timeout):
+            stream = await client.post(self.url(api), content, headers)
+            async with stream, aclosing(self._events(api, stream)) as events:
+                yield events
 
     async def get(self, api: Api, path: str) -> object:
         """Return the JSON at a path of an API; raises the same errors as ``post``."""
-        request = self._request("GET", self.url(api, path), api, api.headers)
-        with _convert_errors(self.endpoint, self._config.read_timeout):
-            response = await self._http.send(request)
-            await _check_status(response)
+        client = self._client_of(api.name)
+        with _convert_errors(client, self.endpoint, self._config.read_timeout):
+            response = await client.get(self.url(api, path), api.headers, httpx2.Response)
             return self._parse_json(response.text)
 
-    def _request(
-        self, method: str, url: str, api: Api, headers: Mapping[str, str], content: bytes = b""
-    ) -> httpx2.Request:
-        return self._http.build_request(
-            method,
-            url,
-            params=self.address.query or None,
-            headers={**_HEADERS, **self._credentials(api.name), **headers},
-            content=content,
-            timeout=self._timeout,
-        )
+    def _client_of(self, api_name: ApiName) -> SdkClient:
+        """Return the client for an API, made when it is first needed."""
+        of_anthropic = api_name == "messages"
+        if of_anthropic not in self._clients:
+            self._clients[of_anthropic] = _create_client(
+                self.address, self._config, of_anthropic=of_anthropic
+            )
+        return self._clients[of_anthropic]
 
-    def _credentials(self, api_name: ApiName) -> dict[str, str]:
-        """Return the headers of the key: gateways to Messages expect it in one or the other."""
-        key = self._config.api_key
-        if not key:
-            return {}
-        bearer = {"Authorization": f"Bearer {key}"}
-        if api_name != "messages":
-            return bearer
-        official = urlsplit(self.address.display_url).hostname == _OFFICIAL_HOST
-        return {"x-api-key": key} if official else {"x-api-key": key, **bearer}
-
-    async def _events(self, api: Api, response: httpx2.Response) -> AsyncGenerator[object]:
+    async def _events(self, api: Api, stream: Any) -> AsyncGenerator[object]:
         """Yield the stream's events; only one if the server sent a single JSON body."""
         count = 0
-        async with aclosing(_server_events(response)) as events:
+        async with aclosing(_server_events(stream.response)) as events:
             async for event in events:
                 if event.data.startswith("[DONE]"):
                     yield END_OF_STREAM
@@ -130,7 +97,7 @@ class EndpointConnection:
                 data = self._parse_event(api, event)
                 count += 1
                 yield data
-        kind = response.headers.get("content-type", "").lower()
+        kind = stream.response.headers.get("content-type", "").lower()
         if not count and "event-stream" not in kind:
             raise self._invalid_response()
 
@@ -161,25 +128,27 @@ class EndpointConnection:
 
 
 @contextmanager
-def _convert_errors(endpoint: Endpoint, read_timeout: float) -> Iterator[None]:
-    """Convert exceptions of a request into ``ModelError``."""
+def _convert_errors(client: SdkClient, endpoint: Endpoint, read_timeout: float) -> Iterator[None]:
+    """Convert exceptions of the packages into ``EndpointRefused`` and ``ModelError``."""
     try:
         yield
+    except client.connection_error as error:
+        cause = error.__cause__
+        if isinstance(cause, ModelRefused):
+            raise cause from None
+        if isinstance(cause, ResponseTooLarge):
+            raise too_large_error(endpoint, str(cause)) from None
+        raise connection_error(error, endpoint, read_timeout) from None
     except ResponseTooLarge as error:
         raise too_large_error(endpoint, str(error)) from None
-    except _FAILURES as error:
+    except client.status_error as error:
+        response = error.response
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        raise EndpointRefused(Failure(response.status_code, error.body, headers)) from None
+    except (httpx2.HTTPError, *_DECODE_ERRORS) as error:
         raise connection_error(error, endpoint, read_timeout) from None
-
-
-async def _check_status(response: httpx2.Response) -> None:
-    """Raise ``EndpointRefused`` for an error status, with the body, parsed if it is JSON."""
-    if response.is_success:
-        return
-    await response.aread()
-    body: object = response.text.strip()
-    with suppress(ValueError, RecursionError):
-        body = json.loads(response.text)
-    raise EndpointRefused(Failure(response.status_code, body, dict(response.headers)))
+    except client.any_error as error:
+        raise EndpointRefused(Failure(None, error.body, {}, streaming=True)) from None
 
 
 async def _server_events(response: httpx2.Response) -> AsyncGenerator[ServerEvent]:
@@ -198,3 +167,19 @@ async def _drain(events: AsyncIterator[ServerEvent]) -> None:
         async with asyncio.timeout(_DRAIN_SECONDS):
             async for _ in events:
                 pass
+
+
+def _create_client(address: BaseUrl, config: ModelConfig, *, of_anthropic: bool) -> SdkClient:
+    """Return the client of a package, which is imported now: that takes a second."""
+    if of_anthropic:
+        from agent.models.transport.anthropic_client import create_anthropic_client as create
+    else:
+        from agent.models.transport.openai_client import create_openai_client as create
+    connect = min(CONNECT_TIMEOUT_SECONDS, config.read_timeout)
+    timeout = httpx2.Timeout(config.read_timeout, connect=connect)
+    try:
+        http = shared_client(address.is_loopback, config.public_only)
+        return create(address, config, timeout, http)
+    except (httpx2.InvalidURL, ValueError, ImportError, OSError) as error:
+        # An unusable host, or an unusable proxy or certificate file from the environment.
+        raise ModelRefused(f"The endpoint cannot be used: {error}") from None

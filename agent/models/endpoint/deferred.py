@@ -1,6 +1,7 @@
 """An ``EndpointModel`` whose client is imported in the background, or when it is first needed.
 
-Its import takes as long as a part of a sandbox's start, so a run does both at once.
+The ``openai`` package takes about as long to import as a sandbox takes to start, so a run does
+both at once.
 """
 
 import threading

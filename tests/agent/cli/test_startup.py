@@ -77,8 +77,8 @@ def test_a_model_configuration_is_checked_without_importing_the_client() -> None
     create_model = (
         f"from agent.models.endpoint.deferred import *; model = DeferredEndpointModel({config})"
     )
-    assert "httpx2" not in modules_loaded_by(create_model)
-    assert "httpx2" in modules_loaded_by(f"{create_model}; model._preload()")
+    assert "openai" not in modules_loaded_by(create_model)
+    assert "openai" in modules_loaded_by(f"{create_model}; model._preload()")
     for address, key in (("ftp://host", ""), ("http://host/v1", "a\nkey")):
         with pytest.raises(ModelRefused):
             DeferredEndpointModel(ModelConfig(address, "m", key))

@@ -1,0 +1,58 @@
+"""The ``anthropic`` package's client, which sends nothing that is not needed."""
+
+from urllib.parse import urlsplit
+
+import httpx2
+from anthropic import (
+    APIConnectionError,
+    APIError,
+    APIStatusError,
+    AsyncAnthropic,
+    AsyncStream,
+    Omit,
+)
+
+from agent.models.base import ModelConfig
+from agent.models.transport.base_url import BaseUrl
+from agent.models.transport.sdk_client import HEADERS, SdkClient
+
+_OFFICIAL_HOST = "api.anthropic.com"
+
+
+def create_anthropic_client(
+    address: BaseUrl, config: ModelConfig, timeout: httpx2.Timeout, http: httpx2.AsyncClient
+) -> SdkClient:
+    """Return a client for Messages."""
+    client = _Client(
+        api_key=config.api_key,
+        webhook_key="",
+        base_url=address.display_url,
+        default_query=address.query,
+        max_retries=0,
+        timeout=timeout,
+        http_client=http,
+        open_telemetry=False,
+    )
+    return SdkClient(client, AsyncStream[object], APIConnectionError, APIStatusError, APIError)
+
+
+class _Client(AsyncAnthropic):
+    """A client that sends only the necessary headers, and a key only if there is one.
+
+    Gateways and local servers expect the key in one header or the other, Anthropic in
+    ``x-api-key``.
+    """
+
+    @property
+    def auth_headers(self) -> dict[str, str]:
+        return {}
+
+    @property
+    def default_headers(self) -> dict[str, str | Omit]:
+        key = self.api_key
+        official = urlsplit(str(self.base_url)).hostname == _OFFICIAL_HOST
+        bearer = f"Bearer {key}" if key and not official else Omit()
+        return {**HEADERS, "x-api-key": key or Omit(), "Authorization": bearer}
+
+    def _validate_headers(self, headers: object, omitted: object) -> None:
+        """Allow requests without a key: many endpoints need none."""

@@ -1,0 +1,78 @@
+"""The ``openai`` package, imported without most of its types.
+
+Its 470 modules of types take half of the import's time, and this client uses none of them: it
+checks answers where it reads them. A package of types is loaded when a name of it is first used.
+"""
+
+import sys
+import threading
+from collections.abc import Sequence
+from importlib.abc import Loader
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+
+_TYPES = "openai.types"
+_loading = threading.RLock()
+
+
+class _PackageOnDemand(ModuleType):
+    """A package whose code is executed when a name is used that is no module of it."""
+
+    def __getattr__(self, name: str) -> object:
+        """Return an attribute that the package does not have yet."""
+        with _loading:
+            loader = self.__dict__.pop("_loader", None)
+            if loader is not None:
+                loader.exec_module(self)
+            if name in self.__dict__:
+                return self.__dict__[name]
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+
+
+class _LoaderOnDemand(Loader):
+    """Leaves it to a package when its real loader executes its code."""
+
+    def __init__(self, loader: Loader) -> None:
+        self._loader = loader
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """Return the package, empty."""
+        return _PackageOnDemand(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Store the real loader for the first use."""
+        module.__dict__["_loader"] = self._loader
+
+
+class _TypesFinder:
+    """Finds the packages of types, to be loaded on demand."""
+
+    @staticmethod
+    def find_spec(
+        name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return how to import ``openai.types`` or a package in it; None for all other modules."""
+        if name != _TYPES and not name.startswith(f"{_TYPES}."):
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        if spec and spec.loader and spec.submodule_search_locations is not None:
+            spec.loader = _LoaderOnDemand(spec.loader)
+        return spec
+
+
+sys.meta_path.insert(0, _TypesFinder)
+try:
+    from openai import (
+        APIConnectionError,
+        APIError,
+        APIStatusError,
+        AsyncOpenAI,
+        AsyncStream,
+        Omit,
+    )
+finally:
+    sys.meta_path.remove(_TypesFinder)
+
+__all__ = [
+    "APIConnectionError", "APIError", "APIStatusError", "AsyncOpenAI", "AsyncStream", "Omit",
+]  # fmt: skip
