@@ -248,14 +248,8 @@ def create_app(
 ) -> FastAPI:
     """Create the ASGI application; serve it with a single worker.
 
-    The server sets the event ``app.state.closing`` when it is asked to exit. This ends the
-    pages' streams, so that the server does not wait for them.
-
-    Args:
-        settings: The operator's settings. This process holds the lock of their data folder.
-        provider: Provider of sandboxes; opened and closed with the application.
-        previews_at_start: Whether the worker process of previews starts with the application, so
-            that the first preview does not wait for it, or with the first preview.
+    The server sets ``app.state.closing`` when it is asked to exit, which ends the pages' streams.
+    ``previews_at_start``: the first preview does not wait for its worker process.
     """
     services = Services.from_settings(settings, provider, previews_at_start)
     identities = services.identities

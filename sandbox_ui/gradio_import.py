@@ -1,8 +1,4 @@
-"""Stops Gradio from writing type stubs (``.pyi``) for its components each time it is imported.
-
-Gradio parses the source of every component class and writes a stub into the installed package. This
-takes half of the import's time, and no option turns it off.
-"""
+"""Stops Gradio from writing type stubs at each import: half of the import's time."""
 
 import sys
 from collections.abc import Sequence

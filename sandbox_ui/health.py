@@ -19,13 +19,7 @@ class HasSetupStatus(Protocol):
 def report(
     provider: HasSetupStatus, settings: Settings, unreadable: Mapping[str, int]
 ) -> dict[str, Any]:
-    """Return the state of engine, image and model; ``ok`` is true once usable.
-
-    Args:
-        provider: Provider of sandboxes.
-        settings: The operator's settings.
-        unreadable: Number of unreadable events by run id, for runs that have any.
-    """
+    """Return the state of engine, image and model; ``ok`` is true once usable."""
     status = provider.setup_status
     ready = status.phase == "ready"
     image_known = bool(status.image) or status.phase == "building"

@@ -10,12 +10,7 @@ from agent.errors import AddressUnusable
 
 @contextmanager
 def bind_sockets(host: str, port: int) -> Iterator[list[socket.socket]]:
-    """Bind a socket to each address of a host; close them on exit.
-
-    Raises:
-        AddressUnusable: if another program uses the port, or the host is not an address of
-            this machine.
-    """
+    """Bind a socket to each address of a host; close them on exit."""
     with ExitStack() as stack:
         try:
             addresses = socket.getaddrinfo(
@@ -41,11 +36,7 @@ def page_url(host: str, sockets: list[socket.socket]) -> str:
 
 
 def _tcp_socket(family: int) -> socket.socket:
-    """Return a socket created with its protocol, without which asyncio sets no TCP_NODELAY.
-
-    Without that option, the second part of an answer is not sent until the client acknowledges
-    the first, some 40 ms later.
-    """
+    """Return a socket created with its protocol: else asyncio sets no TCP_NODELAY."""
     return socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
 
 

@@ -22,13 +22,7 @@ _MAX_TOKENS = 50
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token's stored data.
-
-    Attributes:
-        label: The owner's name for the token.
-        created: Seconds since the epoch; ``made`` in the file, for earlier versions.
-        digest: SHA-256 of the token's text.
-    """
+    """A token's stored data: the owner's ``label`` for it, and the SHA-256 of its text."""
 
     id: str
     owner: str

@@ -7,13 +7,7 @@ _ACCOUNT, _VISITOR = "u:", "v:"
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A user.
-
-    Attributes:
-        id: The value of ``RunFolder.owner`` for the user's runs; empty for an operator
-            without an account.
-        operator: Whether the user may view and change all runs.
-    """
+    """A user; the id is ``RunFolder.owner``, empty for an operator without an account."""
 
     id: str
     name: str = ""

@@ -24,14 +24,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class BodyRule:
-    """Limits on the body of a request to some routes.
+    """Limits on the body of a request to some routes; ``values`` is 0 if it is not JSON.
 
-    Attributes:
-        routes: The routes, for people.
-        path: Matches the beginning of their paths.
-        size: Maximum size in bytes.
-        values: Maximum number of JSON values; 0 if the body is not JSON.
-        for_guests: Whether guests, who have only a shared link, may send as much.
+    ``for_guests``: guests, who have only a shared link, may send as much.
     """
 
     routes: str

@@ -17,10 +17,6 @@ class JsonMeter:
     """Counts values and levels of JSON whose bytes are fed in pieces.
 
     Of invalid JSON the count may be too high, but never lower than what a parser would build.
-
-    Args:
-        values: Maximum number of values: items of arrays, members of objects.
-        depth: Maximum number of nested arrays and objects.
     """
 
     def __init__(self, values: int, depth: int) -> None:

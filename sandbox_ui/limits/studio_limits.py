@@ -10,15 +10,7 @@ from agent.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class StudioLimits:
-    """Limits in total and per user; sizes are bytes on the data folder's disk, None for no limit.
-
-    Attributes:
-        max_runs_per_user: Concurrent runs of one user; the operator may use all.
-        max_sandboxes: Concurrent running sandboxes, active or idle.
-        max_storage: Size of all runs above which the oldest are deleted.
-        max_storage_per_user: Size of one user's runs above which the user can start no more.
-        retention_days: Days after which a run is deleted.
-    """
+    """Limits in total and per user, sizes in bytes on disk; None for no limit."""
 
     max_runs: int
     max_runs_per_user: int

@@ -26,15 +26,7 @@ LinkFiles = Callable[[RoundProgress], Awaitable[list[FileLink]]]
 
 
 class ChatPresenter(Presenter):
-    """Writes a chat completion.
-
-    Reasoning and tool calls are ``reasoning_content``, the field of vLLM and DeepSeek.
-
-    Args:
-        order: The request.
-        started: Its round.
-        link_files: Returns links to the files that the round has made.
-    """
+    """Writes a chat completion; reasoning and tool calls are vLLM's ``reasoning_content``."""
 
     def __init__(self, order: Order, started: StartedRound, link_files: LinkFiles) -> None:
         parameters = order.parameters

@@ -20,14 +20,7 @@ _MEDIA = ("image/", "audio/")
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A file of a message: its content, or the id of an uploaded one.
-
-    Attributes:
-        name: The name in ``input/``; empty for the uploaded file's.
-        content: The content; None for an uploaded file.
-        file_id: The uploaded file's id; empty for a content.
-        is_media: Whether it was sent as an image or as audio.
-    """
+    """A file of a message: its content, or the id of an uploaded one."""
 
     name: str
     content: bytes | None = field(default=None, repr=False)
@@ -37,14 +30,7 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class ClientInput:
-    """What a client sends.
-
-    Attributes:
-        text: The last message, the task.
-        instructions: The system prompt; empty without one.
-        history: The messages between.
-        attachments: The files of all messages.
-    """
+    """What a client sends: the task, the system prompt, and the messages between them."""
 
     text: str
     instructions: str = ""
@@ -53,22 +39,14 @@ class ClientInput:
 
 
 def parse_chat_messages(value: Any) -> ClientInput:
-    """Return the input in ``messages`` of a chat completion.
-
-    Raises:
-        ApiError: if it is invalid or needs something that is not supported.
-    """
+    """Return the input in ``messages`` of a chat completion."""
     if not isinstance(value, list) or not value:
         raise ApiError("messages must be a list with at least one message.", param="messages")
     return _Reader("messages").read(value)
 
 
 def parse_response_input(value: Any, instructions: Any) -> ClientInput:
-    """Return the input in ``input`` and ``instructions`` of a response.
-
-    Raises:
-        ApiError: as ``parse_chat_messages``.
-    """
+    """Return the input in ``input`` and ``instructions`` of a response."""
     if instructions is not None and not isinstance(instructions, str):
         raise ApiError("instructions must be a text.", param="instructions")
     items = [{"role": "user", "content": value}] if isinstance(value, str) else value

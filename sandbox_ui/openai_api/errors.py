@@ -40,16 +40,7 @@ _CODES = {
 
 
 class ApiError(StudioError):
-    """A request that is refused or has failed.
-
-    Args:
-        message: What happened and what to do.
-        status: The HTTP status.
-        kind: The error's ``type``; by default it follows from the status.
-        param: The parameter that it is about.
-        code: The error's ``code``.
-        headers: Further headers of the response.
-    """
+    """A request that is refused or has failed; the status implies ``kind`` and ``code``."""
 
     def __init__(
         self,
@@ -133,13 +124,7 @@ def run_stopped(message: str, run: str) -> ApiError:
 
 
 class OpenAIErrors:
-    """Gives the errors of all layers below it OpenAI's shape, on the paths of this API.
-
-    The layers refuse a token, a host, a size or a path with ``{"error": "…"}``.
-
-    Args:
-        app: The wrapped application.
-    """
+    """Gives the errors of the layers below it, ``{"error": "…"}``, OpenAI's shape."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

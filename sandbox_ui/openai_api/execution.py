@@ -32,15 +32,7 @@ _PREVIOUS = "previous_response_id"
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A request that has been read.
-
-    Attributes:
-        served: The model and whether it gets a sandbox.
-        parameters: The parameters.
-        given: The messages and files.
-        previous: The response that it continues; empty for a new run.
-        can_continue: Whether a later request can continue the run.
-    """
+    """A request that has been read; it may continue the response ``previous``."""
 
     served: ServedModel
     parameters: Parameters
@@ -56,15 +48,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class StartedRound:
-    """A round of a run that is in progress.
-
-    Attributes:
-        run: The run's id.
-        number: The round's number, from 1.
-        cursor: The journal's cursor before it.
-        first_step: The number that its first step has.
-        mode: Whether the run has a sandbox.
-    """
+    """A round in progress, the journal's cursor before it, and its first step."""
 
     run: str
     number: int
@@ -79,14 +63,7 @@ class StartedRound:
 
 
 class Launcher:
-    """Starts and continues runs.
-
-    Args:
-        runs: The live runs.
-        catalog: The catalog of all runs.
-        files: The files of the API.
-        settings: The operator's settings.
-    """
+    """Starts and continues runs."""
 
     def __init__(
         self, runs: RunManager, catalog: Catalog, files: FileStore, settings: Settings
@@ -98,11 +75,7 @@ class Launcher:
         self._service = RunService(runs, settings)
 
     def launch(self, order: Order, access: Access) -> StartedRound:
-        """Start the run of a request, or the next round of the run that it continues.
-
-        Raises:
-            StudioError: if it cannot be started; nothing is left of a new run.
-        """
+        """Start the run of a request, or the next round of the run that it continues."""
         _check_length(order.given)
         wanted = _wanted(order)
         wanted.spec.limits_of_any(self._settings)
@@ -198,11 +171,7 @@ def _wanted(order: Order) -> RunRequest:
 
 
 def parse_response_id(text: str) -> tuple[str, int]:
-    """Return the run and the round of a response's id.
-
-    Raises:
-        ApiError: if it is no such id.
-    """
+    """Return the run and the round of a response's id."""
     run, _, number = text.removeprefix(RESPONSE_PREFIX).partition(".")
     is_number = number.isascii() and number.isdecimal() and len(number) < 6
     if not text.startswith(RESPONSE_PREFIX) or not run or not is_number or not int(number):

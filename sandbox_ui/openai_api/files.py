@@ -51,11 +51,7 @@ class FileRef:
 
 
 def parse_file_id(text: str) -> FileRef:
-    """Return the file that an id names.
-
-    Raises:
-        ApiError: if it is no id of a file.
-    """
+    """Return the file that an id names."""
     run, dot, encoded = text.removeprefix(_PREFIX).partition(".")
     try:
         if not (text.startswith(_PREFIX) and run and dot):
@@ -84,13 +80,7 @@ class ProducedFile:
 
 
 class FileStore:
-    """The files of all users.
-
-    Args:
-        runs: The live runs.
-        catalog: The catalog of all runs.
-        quota: The users' storage quotas.
-    """
+    """The files of all users."""
 
     def __init__(self, runs: RunManager, catalog: Catalog, quota: Quota) -> None:
         self._runs = runs
@@ -98,11 +88,7 @@ class FileStore:
         self._quota = quota
 
     def upload(self, owner: str, name: str, received: Path) -> dict[str, Any]:
-        """Store a received file in a draft of its own; return it as an object of the API.
-
-        Raises:
-            StudioError: if it cannot be stored; nothing is left of it.
-        """
+        """Store a received file in a draft of its own; return it as an object of the API."""
         with self._catalog.new_draft(owner) as run, received.open("rb") as content:
             path = self._write(run, name, content, received.stat().st_size)
             return self.describe(FileRef(run, path))
@@ -111,11 +97,7 @@ class FileStore:
     def attached(
         self, run: str, attachments: Sequence[Attachment], access: Access
     ) -> Iterator[None]:
-        """Copy files into ``input/`` of a run; if the block fails, they are removed again.
-
-        Raises:
-            StudioError: if a file does not exist or does not fit.
-        """
+        """Copy files into ``input/`` of a run; if the block fails, they are removed again."""
         with ExitStack() as on_failure:
             for each in attachments:
                 path = self._attach(run, each, access)
@@ -139,11 +121,7 @@ class FileStore:
             self._runs.record_user_changes(run, [UserChange("removed", path)])
 
     def find(self, file_id: str, access: Access) -> FileRef:
-        """Return the file with an id.
-
-        Raises:
-            ApiError: if there is none, or the user may not view it.
-        """
+        """Return the file with an id, if the user may view it."""
         ref = parse_file_id(file_id)
         if not access.can_view(ref.run):
             raise _no_such_file(file_id)
@@ -181,11 +159,7 @@ class FileStore:
         ]
 
     def delete(self, ref: FileRef) -> None:
-        """Delete an uploaded file, and its draft if nothing else is in it.
-
-        Raises:
-            ApiError: if a run has started with it.
-        """
+        """Delete an uploaded file, and its draft if nothing else is in it."""
         if self._runs.has_started(ref.run):
             raise ApiError(
                 "This file belongs to a run. Delete the run with DELETE /api/runs/RUN.",

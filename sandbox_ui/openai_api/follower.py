@@ -30,11 +30,7 @@ _log = logging.getLogger(__name__)
 
 
 class Presenter(ABC):
-    """Writes one answer in the form of one route.
-
-    Attributes:
-        progress: The state of the round.
-    """
+    """Writes one answer in the form of one route."""
 
     progress: RoundProgress
 
@@ -60,15 +56,7 @@ class Presenter(ABC):
 
 
 class RoundResponse(Response):
-    """The answer to a request: follows its round, streamed or not.
-
-    Args:
-        runs: The live runs.
-        started: The round.
-        presenter: Writes the answer.
-        closing: Set when the application shuts down.
-        stream: Whether the client asked for a stream.
-    """
+    """The answer to a request: follows its round, streamed or not."""
 
     def __init__(
         self,
@@ -183,11 +171,7 @@ class _EventStream:
 async def follow_round(
     runs: RunManager, started: StartedRound, closing: asyncio.Event
 ) -> AsyncGenerator[Event | None]:
-    """Yield a round's events up to its end, and None when none has come for some time.
-
-    Raises:
-        ApiError: if the application shuts down, or the run is deleted.
-    """
+    """Yield a round's events up to its end, and None when none has come for some time."""
     feed, path = runs.feed(started.run), runs.folder(started.run).journal
     changed, loop, cursor = asyncio.Event(), asyncio.get_running_loop(), started.cursor
     unfollow = await run_sync(feed.follow, sse.thread_safe_setter(changed))

@@ -10,14 +10,7 @@ from sandbox_ui.openai_api.progress import RoundProgress
 
 @dataclass(frozen=True, slots=True)
 class FileLink:
-    """A link to a produced file.
-
-    Attributes:
-        file: The file.
-        url: Where its content can be downloaded, with the same token.
-        start: Where the answer names it; the answer's end if it does not.
-        end: Where that ends.
-    """
+    """A link to a produced file, and where the answer names it; its end if it does not."""
 
     file: ProducedFile
     url: str
@@ -26,13 +19,7 @@ class FileLink:
 
 
 def link_files(files: Sequence[ProducedFile], answer: str, base_url: str) -> list[FileLink]:
-    """Return links to files.
-
-    Args:
-        files: The files.
-        answer: The answer's text.
-        base_url: The URL of the API, ``…/v1``.
-    """
+    """Return links to files."""
     links = []
     for file in files:
         start, end = _position(answer, file.name)

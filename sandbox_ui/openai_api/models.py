@@ -19,13 +19,7 @@ _LIST_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class ServedModel:
-    """A model of the endpoint.
-
-    Attributes:
-        id: Its id here, ``NAME`` or ``NAME@sandbox``.
-        name: Its name at the operator's endpoint, or the built-in model's id.
-        mode: Whether it gets a sandbox.
-    """
+    """A model of the endpoint: ``id`` is ``NAME`` or ``NAME@sandbox``."""
 
     id: str
     name: str
@@ -38,11 +32,7 @@ class ServedModel:
 
 
 class ModelCatalogue:
-    """The connected models: the operator's endpoint and the built-in model.
-
-    Args:
-        settings: The operator's settings.
-    """
+    """The connected models: the operator's endpoint and the built-in model."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -52,11 +42,7 @@ class ModelCatalogue:
         self._listed = float("-inf")
 
     def list_models(self, user: User) -> list[dict[str, Any]]:
-        """Return all models as objects of the API.
-
-        Raises:
-            ModelError: if the endpoint must be asked for its models and does not answer.
-        """
+        """Return all models as objects of the API."""
         names = self._endpoint_names(user)
         if self._settings.builtin and find_files() is not None:
             names = [*names, BUILTIN_ID]
@@ -69,12 +55,7 @@ class ModelCatalogue:
         return self._describe(self.find(model, user).id)
 
     def find(self, model: str, user: User) -> ServedModel:
-        """Return the model with an id.
-
-        Raises:
-            ApiError: if there is none.
-            ModelError: as ``list_models``.
-        """
+        """Return the model with an id."""
         name = model.removesuffix(SANDBOX_SUFFIX)
         known = any(each["id"] == model for each in self.list_models(user))
         if not known:

@@ -8,12 +8,7 @@ from sandbox_ui.openai_api.errors import SANDBOX_FIELDS, ApiError
 
 
 def parse_options(value: Any) -> Mapping[str, Any]:
-    """Return the fields of ``RunSpec`` that a request sets, checked.
-
-    Raises:
-        ApiError: if they are not valid; the text names the field.
-        InvalidValue: if a value is not what it must be.
-    """
+    """Return the fields of ``RunSpec`` that a request sets, checked."""
     value = {} if value is None else value
     if not isinstance(value, dict):
         raise ApiError("sandbox must be an object.", param="sandbox")

@@ -85,11 +85,6 @@ class Parameters:
     """What a request asks for, besides its messages.
 
     Attributes:
-        model: The model's id here.
-        stream: Whether to stream.
-        include_usage: Whether a chat stream ends with the usage.
-        metadata: Returned as given, with the run's id.
-        max_tokens: ``max_tokens`` of each answer of the model.
         stop: Texts that end the answer; for a run with a sandbox they shorten its answer only.
         sandbox: What ``sandbox`` sets, by the names of ``RunSpec``.
         forwarded: Further fields, sent to the model's endpoint.
@@ -112,11 +107,7 @@ class Parameters:
 
 
 def parse_parameters(body: Body, *, chat: bool) -> Parameters:
-    """Return the parameters of a chat completion's or a response's request.
-
-    Raises:
-        ApiError: if one is unknown, invalid, or would change the answer and is not supported.
-    """
+    """Return a request's parameters; refuse what is unknown, or would change the answer."""
     given = {name: value for name, value in body.items() if value is not None}
     model = given.get("model")
     if not isinstance(model, str) or not model:

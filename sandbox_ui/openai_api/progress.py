@@ -85,17 +85,7 @@ class RoundUsage:
 class RoundProgress:
     """The state of one round, updated with its events.
 
-    Attributes:
-        run: The run's id.
-        mode: Whether it has a sandbox.
-        stop: Texts that end the answer of a run with a sandbox.
-        param: The parameter that holds the messages, for errors.
-        started_at: When the round began, in seconds since the epoch.
-        ended_at: When it ended.
-        status: How it ended; None while it runs.
-        reason: Why, if it is not complete.
-        answer: Its answer so far.
-        notices: What the loop adapted.
+    ``stop`` are texts that end the answer of a run with a sandbox, ``param`` holds the messages.
     """
 
     run: str
@@ -113,11 +103,7 @@ class RoundProgress:
     _last: str = ""
 
     def apply(self, event: Event) -> Iterator[Piece]:
-        """Apply an event; yield what the client sees of it.
-
-        Raises:
-            ApiError: if the answer began again after a part of it was sent.
-        """
+        """Apply an event; yield what the client sees of it."""
         self.started_at = self.started_at or event.at
         match event:
             case ReasoningDelta():

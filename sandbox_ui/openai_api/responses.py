@@ -38,11 +38,6 @@ class ResponsePresenter(Presenter):
 
     Reasoning is a reasoning item. A call in the sandbox is an ``mcp_call`` item: the form for tools
     that the server has executed, which no client tries to execute again.
-
-    Args:
-        parameters: The request's.
-        started: Its round.
-        link_files: Returns links to the files that the round has made.
     """
 
     def __init__(

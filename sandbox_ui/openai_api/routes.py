@@ -51,16 +51,7 @@ _Handler = Callable[[Request], Awaitable[Response]]
 
 
 class OpenAIRoutes:
-    """Routes below ``/v1``, with OpenAI's requests, answers and errors.
-
-    Args:
-        runs: The live runs.
-        catalog: The catalog of all runs.
-        quota: The users' storage quotas.
-        receiver: Receives uploaded files.
-        settings: The operator's settings.
-        closing: Set when the application shuts down.
-    """
+    """Routes below ``/v1``, with OpenAI's requests, answers and errors."""
 
     def __init__(
         self,

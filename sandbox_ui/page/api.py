@@ -31,13 +31,7 @@ _POLL_SECONDS = 5.0
 
 
 class ApiFunctions:
-    """Functions that a program may call.
-
-    Args:
-        runs: The live runs.
-        catalog: The catalog of all runs, past ones included.
-        settings: The operator's settings; runs started here use its endpoint.
-    """
+    """Functions that a program may call; runs started here use the settings' endpoint."""
 
     def __init__(self, runs: RunManager, catalog: Catalog, settings: Settings) -> None:
         self._runs = runs

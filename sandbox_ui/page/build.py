@@ -65,12 +65,7 @@ class HasFunctions(Protocol):
 
 
 def head(*, single_owner: bool, builtin: bool) -> str:
-    """Return the HTML head, except the modules: inline scripts and style sheets.
-
-    Args:
-        single_owner: Whether the studio has a single owner, who is the only one to see the page.
-        builtin: Whether the built-in model may answer.
-    """
+    """Return the HTML head, except the modules: inline scripts and style sheets."""
     lines = [
         *(f"<script>{(STATIC / name).read_text()}</script>" for name in _INLINED),
         *(['<meta name="studio-single-owner">'] if single_owner else []),

@@ -17,15 +17,7 @@ _MAIN = (
 
 
 def js_component(function: str, template: str, **kwargs: Any) -> gr.HTML:
-    """Create a component that a function of ``static/main.js`` renders.
-
-    Python and the function exchange data only through the component's value.
-
-    Args:
-        function: The function's name.
-        template: The constant HTML that the function finds.
-        kwargs: As for ``gr.HTML``.
-    """
+    """Create a component that a function of ``static/main.js`` renders."""
     return gr.HTML(
         html_template=template,
         js_on_load=f"{_MAIN}.then(m => m.{function}(element, props, watch))",
@@ -35,12 +27,7 @@ def js_component(function: str, template: str, **kwargs: Any) -> gr.HTML:
 
 
 def js_call(function: str, first: Any) -> str:
-    """Return JavaScript that calls a function of ``static/main.js`` with the input values.
-
-    Args:
-        function: The function's name.
-        first: Its first argument, before the inputs; must be JSON serializable.
-    """
+    """Return JavaScript that calls a function of ``static/main.js``."""
     return f"async (...values) => (await {_MAIN}).{function}({json.dumps(first)}, values)"
 
 
@@ -102,10 +89,7 @@ _ATTACHMENTS = """
 
 
 def attachments(**kwargs: Any) -> gr.HTML:
-    """Create the file attachments, the examples and the status hint for Run.
-
-    Setting its value replaces the text in the task's text box; see ``ButtonHandlers.send``.
-    """
+    """Create the file attachments, the examples and the status hint for Run."""
     return js_component("mountComposer", _ATTACHMENTS, **kwargs)
 
 

@@ -23,11 +23,7 @@ _OTHER_USER_MESSAGE = "This session belongs to another user. Reload the page."
 
 
 class _OwnedMessages(asyncio.Queue[EventMessage]):
-    """Pending messages of one session.
-
-    Args:
-        owner: The only user who may receive them.
-    """
+    """Pending messages of one session, which only its owner may receive."""
 
     def __init__(self, owner: str) -> None:
         super().__init__()
@@ -35,10 +31,7 @@ class _OwnedMessages(asyncio.Queue[EventMessage]):
 
 
 class OwnedQueue(Queue):
-    """Queue that sleeps while idle and knows the owner of each session.
-
-    Gradio's own queue polls every millisecond.
-    """
+    """Queue that sleeps while idle and knows the owner of each session; Gradio's polls."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -32,10 +32,6 @@ class RequestValidation:
 
     Values missing at the end get their defaults, so that a program written for fewer parameters
     keeps working; Gradio requires them all.
-
-    Args:
-        app: Gradio's application.
-        parameters: Parameters of each function that may be called by name.
     """
 
     def __init__(self, app: ASGIApp, parameters: Parameters) -> None:

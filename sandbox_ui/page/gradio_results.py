@@ -21,12 +21,7 @@ _CANCELLED = JSONResponse({"success": True})
 
 
 class GradioResultAccess:
-    """Middleware that answers as "not found" for another user's calls and sessions.
-
-    Args:
-        app: Gradio's application.
-        queue: Its queue, which knows the owners.
-    """
+    """Middleware that answers as "not found" for another user's calls and sessions."""
 
     def __init__(self, app: ASGIApp, queue: OwnedQueue) -> None:
         self._app = app

@@ -30,12 +30,7 @@ _MAX_TESTS = 8
 
 
 class ButtonHandlers:
-    """Handlers of Run, Stop and Test.
-
-    Args:
-        runs: The live runs.
-        settings: The operator's settings.
-    """
+    """Handlers of Run, Stop and Test."""
 
     def __init__(self, runs: RunManager, settings: Settings) -> None:
         self._runs = runs
@@ -51,21 +46,11 @@ class ButtonHandlers:
         fields: dict[str, Any],
         request: gr.Request,
     ) -> tuple[str | None, Notice, Any]:
-        """Start a run, or send a message to one that has ended.
+        """Start a run, or send a message to one that has ended; a notice says what failed.
 
-        Args:
-            text_box: Content of the text box: the task or the message.
-            run_id: The displayed run, a draft with attached files, or None.
-            message: Replacement for the text box's content, with the key ``text``; with ``play``
-                the example's demonstration is played regardless of the connected model. With
-                ``resume`` an empty text continues a run without a message. ``options`` has
-                values that replace those of some fields. None to use the text box.
-            fields: The values of the settings drawer, by the names of ``RunSpec``'s fields.
-            request: The caller's request.
-
-        Returns:
-            The run's id, an error notice (or None), and the text box's new content, which is
-            unchanged if none of it was sent.
+        A ``message`` replaces the text box: ``text``; ``play`` for the example's demonstration;
+        ``resume`` to continue without a text; ``options`` in place of some of the drawer's
+        ``fields``. The text box is cleared if it was sent.
         """
         message = message if isinstance(message, dict) else {}
         resumes = message.get("resume") is True
@@ -91,12 +76,7 @@ class ButtonHandlers:
     async def test_endpoint(
         self, fields: dict[str, Any], request: gr.Request
     ) -> tuple[Any, TestResult]:
-        """Request the endpoint's list of models, and two short answers from the model.
-
-        Returns:
-            The choices for the model field, and the result: a ``message``, whether it is ``ok``
-            (None if that is not clear), and the ``passport``.
-        """
+        """Request the endpoint's list of models, and two short answers from the model."""
         try:
             user = get_access(request).user
             config = model_config(RunRequest.of(fields), self._settings, user)
@@ -139,9 +119,6 @@ def _changed(fields: dict[str, Any], changes: object) -> dict[str, Any]:
     """Return the fields with the values that a message replaces.
 
     The key and the additional fields of one endpoint are never sent to another one.
-
-    Raises:
-        UsageError: if a key has no endpoint.
     """
     if not isinstance(changes, dict):
         return fields

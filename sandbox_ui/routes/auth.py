@@ -25,11 +25,7 @@ _NO_STORE = {"Cache-Control": "no-store"}
 
 
 class AuthRoutes:
-    """Routes for identities.
-
-    Args:
-        identities: The identities of the studio.
-    """
+    """Routes for identities."""
 
     def __init__(self, identities: Identities) -> None:
         self._identities = identities

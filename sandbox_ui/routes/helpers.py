@@ -98,25 +98,13 @@ def get_run_id(request: Request) -> str:
 
 
 def get_path(request: Request, prefix: bytes) -> RelPath:
-    """Return the workspace path in a request's URL, byte for byte.
-
-    Args:
-        request: The request.
-        prefix: The part of the URL before the path.
-
-    Raises:
-        WorkspaceError: if it is not a path below a workspace.
-    """
+    """Return the workspace path in a request's URL after ``prefix``, byte for byte."""
     raw: bytes = request.scope.get("raw_path") or request.url.path.encode()
     return RelPath.from_url(raw.partition(b"?")[0].partition(prefix)[2])
 
 
 def get_step(request: Request, name: str = "step") -> int | None:
-    """Return the step number in a query parameter; None without it.
-
-    Raises:
-        WorkspaceError: if it is not a number.
-    """
+    """Return the step number in a query parameter; None without it."""
     step = request.query_params.get(name, "")
     if step and not (step.isascii() and step.isdecimal() and len(step) < 10):
         raise WorkspaceError(f"“{step[:40]}” is not a step number.")
@@ -124,11 +112,7 @@ def get_step(request: Request, name: str = "step") -> int | None:
 
 
 async def read_json(request: Request) -> dict[str, Any]:
-    """Return the JSON object in a request's body.
-
-    Raises:
-        WorkspaceError: if the body is not a JSON object.
-    """
+    """Return the JSON object in a request's body."""
     value = await parse_body(request, partial(_parse_json, await request.body()))
     if not isinstance(value, dict):
         raise WorkspaceError("The request body is not a JSON object.")
@@ -188,11 +172,7 @@ def _status(error: StudioError) -> int:
 async def change_title_or_pin(
     request: Request, items: Catalog | ExperimentManager, item: str
 ) -> Response:
-    """Change an item's ``title`` or ``pinned`` as the request's body says; return what was saved.
-
-    Raises:
-        StudioError: if the body has neither, or a value of the wrong type.
-    """
+    """Change an item's ``title`` or ``pinned`` to the body's; return what was saved."""
     body = await read_json(request)
     title, pinned = body.get("title", ""), body.get("pinned", False)
     if not body.keys() & {"title", "pinned"}:

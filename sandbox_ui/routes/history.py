@@ -30,13 +30,7 @@ _NO_RELATIONS = Relations()
 
 
 class HistoryRoutes:
-    """Routes for the catalog of runs.
-
-    Args:
-        catalog: The catalog of all runs.
-        listing: The list of runs, comparisons and evaluations.
-        retention_text: The retention rule, in words.
-    """
+    """Routes for the catalog of runs."""
 
     def __init__(self, catalog: Catalog, listing: RunListing, retention_text: str) -> None:
         self._catalog = catalog

@@ -18,12 +18,7 @@ from sandbox_ui.routes.helpers import json_response, route
 
 
 class InfoRoutes:
-    """Routes that do not belong to a run.
-
-    Args:
-        health: Returns the report for ``/healthz``.
-        previews: Renders Markdown.
-    """
+    """Routes that do not belong to a run."""
 
     def __init__(self, health: Callable[[], Any], previews: PreviewService) -> None:
         self._health = health

@@ -20,11 +20,7 @@ _MAX_SEARCHES = 2
 
 
 class ModelRoutes:
-    """Routes for models.
-
-    Args:
-        settings: The operator's settings.
-    """
+    """Routes for models."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -39,10 +35,7 @@ class ModelRoutes:
         ]
 
     async def passport(self, request: Request) -> Response:
-        """Return what is known of ``model`` at ``baseUrl``; null if it was not tested.
-
-        What is known of an endpoint is for those who may use it.
-        """
+        """Return what is known of ``model`` at ``baseUrl``, or null, to who may use it."""
         access = get_access(request)
         if access.is_guest:
             return json_response({"error": "Sign in first."}, 403)

@@ -22,12 +22,7 @@ _DEFAULT_MEGABYTES = 20
 
 
 class ReportRoutes:
-    """Routes of reports.
-
-    Args:
-        runs: The live runs.
-        key: The key of the operator's endpoint, which no report shows.
-    """
+    """Routes of reports; none shows the key of the operator's endpoint."""
 
     def __init__(self, runs: RunManager, key: str) -> None:
         self._runs = runs
@@ -48,11 +43,7 @@ class ReportRoutes:
 
 
 def get_budget(request: Request) -> Budget:
-    """Return the budget that the query parameter ``files`` asks for, in MB.
-
-    Raises:
-        UsageError: It is not a number from 0 to 500.
-    """
+    """Return the budget that the query parameter ``files`` asks for, in MB."""
     text = request.query_params.get("files", str(_DEFAULT_MEGABYTES))
     if not (text.isascii() and text.isdecimal() and len(text) < 4 and int(text) <= _MAX_MEGABYTES):
         raise UsageError(f"“files” must be a whole number of MB from 0 to {_MAX_MEGABYTES}.")

@@ -40,11 +40,7 @@ _PATH = f"{RUN_PATH}/steps/{{step:int}}"
 
 
 class RequestRoutes:
-    """Routes of requests.
-
-    Args:
-        runs: The live runs.
-    """
+    """Routes of requests."""
 
     def __init__(self, runs: RunManager) -> None:
         self._runs = runs
@@ -111,11 +107,7 @@ class RequestRoutes:
 
 
 class Viewer:
-    """What the user of a request may see of the requests to a model.
-
-    Args:
-        request: The HTTP request.
-    """
+    """What the user of a request may see of the requests to a model."""
 
     def __init__(self, request: Request) -> None:
         access: Access = get_access(request)
@@ -149,11 +141,7 @@ class Viewer:
         }
 
     def snippet(self, rebuilt: RebuiltRequest, form: str) -> str:
-        """Return a request as ``curl``, ``python`` or ``json``.
-
-        Raises:
-            RunError: There is no such form.
-        """
+        """Return a request as ``curl``, ``python`` or ``json``."""
         body, recorded = self._body(rebuilt), rebuilt.recorded
         if form == "json":
             return snippets.to_json(body)

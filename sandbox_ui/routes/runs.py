@@ -26,12 +26,7 @@ _WORDS = 200
 
 
 class RunRoutes:
-    """Routes of runs.
-
-    Args:
-        service: Starts and stops runs.
-        closing: Set when the application shuts down; streams then end.
-    """
+    """Routes of runs."""
 
     def __init__(self, service: RunService, closing: asyncio.Event) -> None:
         self._service, self._runs = service, service.runs

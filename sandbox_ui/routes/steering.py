@@ -15,11 +15,7 @@ from sandbox_ui.runs.manager import RunManager
 
 
 class SteeringRoutes:
-    """Routes that steer a run.
-
-    Args:
-        runs: The live runs.
-    """
+    """Routes that steer a run."""
 
     def __init__(self, runs: RunManager) -> None:
         self._runs = runs

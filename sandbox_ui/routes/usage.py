@@ -11,11 +11,7 @@ from sandbox_ui.routes.helpers import json_response, route
 
 
 class UsageRoutes:
-    """Route for usage and limits.
-
-    Args:
-        usage: Reports the usage.
-    """
+    """Route for usage and limits."""
 
     def __init__(self, usage: UsageReporter) -> None:
         self._usage = usage

@@ -23,15 +23,7 @@ _Stamp = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A run that has not started.
-
-    Attributes:
-        run: The run's id.
-        at: Time of creation, seconds since the epoch.
-        size: Bytes on disk of its files.
-        files: Number of files, counted up to 20,000.
-        names: Names of the first few files.
-    """
+    """A run that has not started; up to 20,000 files are counted, the first few are named."""
 
     run: str
     at: float
@@ -45,10 +37,6 @@ class DraftList:
 
     A run is looked at once: one that has begun stays begun. A draft's own disk image is mounted
     only if it has changed.
-
-    Args:
-        data: The data folder.
-        own: What this process changes in its folder of runs; ``add`` reports what it adds.
     """
 
     def __init__(self, data: Path, own: OwnChanges | None = None) -> None:

@@ -7,11 +7,7 @@ from agent.workspace.transfer.copy import copy_in
 
 
 def copy_example_inputs(workspace: Workspace, task: str) -> None:
-    """Copy the files that an example's task refers to into a draft's ``input/``.
-
-    Raises:
-        StudioError: if they cannot be written.
-    """
+    """Copy the files that an example's task refers to into a draft's ``input/``."""
     example = examples.find(task)
     if example is None:
         return

@@ -1,8 +1,4 @@
-"""Stream of one run: first the reduced state, then the events that follow.
-
-The journal on disk is the only source, so live runs, past runs and second tabs are read the
-same way.
-"""
+"""Stream of one run, read from its journal: reduced state, then events."""
 
 import re
 import threading
@@ -42,16 +38,7 @@ class Message:
 
 
 class Feed:
-    """Stream of one run. Thread-safe.
-
-    Args:
-        folder: The run's folder.
-        steering: How its user steers it.
-        polled: Whether another process writes the run, so that nobody calls ``notify``.
-
-    Attributes:
-        polled: See above.
-    """
+    """Stream of one run, ``polled`` if another process writes it. Thread-safe."""
 
     def __init__(
         self, folder: RunFolder, steering: Steering | None = None, *, polled: bool = False
@@ -106,11 +93,7 @@ class Feed:
             }
 
     def events_after(self, cursor: int) -> Message | None:
-        """Return a bounded number of events after a cursor; None if there are none.
-
-        Raises:
-            JournalError: if the cursor is not valid for this journal.
-        """
+        """Return a bounded number of events after a cursor; None if there are none."""
         if not self._path.exists():
             if cursor:
                 raise JournalError(f"{cursor} is not a cursor of this journal.")
@@ -125,11 +108,7 @@ class Feed:
         return self._message(lines, end) if lines else None
 
     def step(self, number: int) -> StepSummary:
-        """Return the summary of one step.
-
-        Raises:
-            RunError: if the run has no such step.
-        """
+        """Return the summary of one step."""
         with self._lock:
             self._catch_up()
             if not 1 <= number <= len(self._state.steps):
@@ -137,11 +116,7 @@ class Feed:
             return self._state.steps[number - 1]
 
     def step_events(self, number: int) -> bytes:
-        """Return the events of one step as a JSON array.
-
-        Raises:
-            RunError: if the run has no such step.
-        """
+        """Return the events of one step as a JSON array."""
         step = self.step(number)
         entries = journal.read_entries(self._path, step.begin, step.end)
         return _json_array(
@@ -149,11 +124,7 @@ class Feed:
         )
 
     def events(self) -> Iterator[Event]:
-        """Return a lazy iterator over all events of the run so far.
-
-        Raises:
-            RunError: if the run has not started.
-        """
+        """Return a lazy iterator over all events of the run so far, which has started."""
         if not self._path.exists():
             raise RunError("This run has not started yet.")
         return (event for _, event in journal.read(self._path))
@@ -183,11 +154,7 @@ class Feed:
         }
 
     def find(self, words: str) -> list[search.SearchMatch]:
-        """Search the run for words; return at most the first 1,000 matches.
-
-        Raises:
-            RunError: if the run has not started.
-        """
+        """Search the run for words; return at most the first 1,000 matches."""
         return list(islice(search.find(self.events(), words), search.MAX_MATCHES))
 
     def steering_after(self, version: int) -> tuple[int, bytes] | None:
@@ -196,11 +163,7 @@ class Feed:
         return None if state.version == version else (state.version, to_json(state))
 
     def follow(self, wake: WakeCallback) -> WakeCallback:
-        """Call ``wake``, from any thread, when new events or file changes may exist.
-
-        Returns:
-            A function that ends the subscription.
-        """
+        """Call ``wake``, from any thread, at events or file changes; return what ends that."""
         with self._lock:
             self._dirty_folders[wake] = None
         self.update_watcher()
@@ -258,10 +221,7 @@ class Feed:
         self.notify()
 
     def take_dirty(self, wake: WakeCallback) -> bytes | None:
-        """Return the workspace changes since a follower's last call, if any.
-
-        The first call always reports that everything must be listed again.
-        """
+        """Return the changes since a follower's last call; at first: list everything."""
         with self._lock:
             folders = self._dirty_folders.get(wake)
             if wake in self._dirty_folders:

@@ -20,15 +20,7 @@ class Followers:
             return list(self._listeners)
 
     def follow(self, group: str, listener: Listener) -> Listener:
-        """Call a function, from any thread, whenever a group changes.
-
-        Args:
-            group: The group's id.
-            listener: The function; it must return at once.
-
-        Returns:
-            A function that ends the subscription.
-        """
+        """Call a function, from any thread, whenever a group changes; return what ends that."""
         with self._lock:
             self._listeners.setdefault(group, []).append(listener)
 

@@ -45,7 +45,6 @@ class LiveRun:
         round_lock: Held by the thread that prepares and starts the next round.
         sandbox_seconds: Seconds of no use after which the sandbox is removed, 0 for the end of the
             round; None if it is stopped and kept as usual.
-        uses: How often it was asked for.
     """
 
     folder: RunFolder
@@ -86,10 +85,9 @@ class LiveRun:
         return not self.active and recorded is not None and recorded.has_sandbox
 
     def summary(self) -> Summary | None:
-        """Return the list entry during a round; None before it has started and when it has ended.
+        """Return the list entry during a round; None before its start and after its end.
 
-        Its figures may be some seconds old in a long run: they are computed again after a time
-        that is proportional to what they took.
+        Its figures may be some seconds old in a long run, in proportion to what they take.
         """
         recorded = self.recorded
         if recorded is None:
@@ -144,11 +142,7 @@ class LiveRun:
         ticket: AdmissionTicket,
         on_ended: Callable[[str], None],
     ) -> "Future[None]":
-        """Run a round in its own thread; at its end, call ``on_ended`` with the run's id.
-
-        Returns:
-            A future that is done once the round has started, or holds the error that prevented it.
-        """
+        """Run a round in its own thread; the result is done once it has started or failed."""
         started: Future[None] = Future()
         self._uses_before = self.uses
         self.worker = threading.Thread(

@@ -29,23 +29,11 @@ class StoppedSandboxes(Protocol):
     """Keeper of stopped sandboxes."""
 
     def remove_expired(self) -> None:
-        """Remove sandboxes that have been stopped for too long.
-
-        Raises:
-            StudioError: if they cannot be removed now.
-        """
+        """Remove sandboxes that have been stopped for too long."""
 
 
 class Maintenance:
-    """Maintains the runs of one data folder, once a minute.
-
-    Args:
-        data: The data folder.
-        registry: The runs in use.
-        drafts: The runs that have not started.
-        sandboxes: Keeper of stopped sandboxes.
-        idle_seconds: Seconds after which the sandbox of an unused run is stopped.
-    """
+    """Maintains the runs of one data folder, once a minute."""
 
     def __init__(
         self,
@@ -79,12 +67,7 @@ class Maintenance:
                 _log.exception("Maintenance failed; it will be repeated in a minute.")
 
     def run_once(self, now: float | None = None) -> None:
-        """Stop idle sandboxes; remove those stopped for too long, and unused drafts.
-
-        Args:
-            now: Seconds since the epoch; the default is the current time, protected against clock
-                changes.
-        """
+        """Stop idle sandboxes; remove those stopped for too long, and unused drafts."""
         self._complete_journals()
         self._stop_idle_sandboxes(clock.steady_time() if now is None else now)
         self._sandboxes.remove_expired()

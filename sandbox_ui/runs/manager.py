@@ -59,36 +59,17 @@ class RunSandboxProvider(recorded_run.SandboxProvider, StoppedSandboxes, Protoco
         """Create a sandbox's folder with an empty workspace; return the sandbox's id."""
 
     def empty_workspace(self, sandbox_id: str) -> None:
-        """Remove files in a sandbox's workspace that this process's user may not remove.
-
-        Raises:
-            StudioError: if they cannot be removed.
-        """
+        """Remove files in a sandbox's workspace that this process's user may not remove."""
 
     def remove_container(self, sandbox_id: str) -> None:
         """Remove a stopped sandbox, but keep its workspace."""
 
     def remove_leftovers(self, folder: DataFolder) -> None:
-        """Remove the sandboxes of a dead process, whose data folder this process has locked.
-
-        Raises:
-            StudioError: if they cannot be removed.
-        """
+        """Remove the sandboxes of a dead process, whose data folder this process has locked."""
 
 
 class RunManager:
-    """Runs of one data folder; this process holds the folder's lock.
-
-    Args:
-        data: The data folder.
-        provider: Provider of sandboxes.
-        admission: Limits on concurrent runs; unlimited by default.
-        idle_seconds: Seconds after which the sandbox of an unused run is stopped.
-
-    Attributes:
-        own_changes: What this process adds to and removes from the folder of runs.
-        draft_list: The runs that have not started, for reading.
-    """
+    """Runs of one data folder; this process holds the folder's lock."""
 
     def __init__(
         self,
@@ -125,12 +106,7 @@ class RunManager:
         self._maintenance.open()
 
     def end_interrupted_round(self, run_id: str) -> None:
-        """End a round that another process left open, unless it is this process's.
-
-        Raises:
-            RunError: if the run does not exist.
-            OSError: if its record cannot be read or written.
-        """
+        """End a round that another process left open, unless it is this process's."""
         run = self._registry.get(run_id)
         with run.sandbox_lock:
             if not run.active and run.recorded is None:
@@ -138,10 +114,7 @@ class RunManager:
         run.feed.notify()
 
     def close(self) -> None:
-        """Give active steps a few seconds to finish, then stop the sandboxes; blocks.
-
-        Runs that this interrupts end as stopped, with the reason; a message continues them.
-        """
+        """Give active steps a few seconds to finish, then stop the sandboxes; blocks."""
         self._closing.set()
         self._maintenance.close()
         runs = self._registry.all()
@@ -160,18 +133,7 @@ class RunManager:
     ) -> str:
         """Create a run without a task and with an empty workspace; return its id.
 
-        A draft that is unused for a week is deleted automatically, unless a comparison will
-        start it.
-
-        Args:
-            owner: The owner's user id; empty for the operator.
-            comparison: The id of the comparison that will start it.
-            parent: The run that it is made from.
-
-        Raises:
-            QuotaExceeded: if the owner's quota is used up.
-            StorageFull: if the disk is full.
-            RunError: if the draft cannot be created.
+        If it is unused for a week, it is deleted automatically, unless a comparison will start it.
         """
         self.admission.check_draft(owner)
         workspace = ""
@@ -192,30 +154,13 @@ class RunManager:
         return self._registry.get(folder.id).folder.id
 
     def describe_fork(self, run_id: str, step: int) -> ForkDescription:
-        """Return what a fork of a run after a step would start with, and lack.
-
-        Raises:
-            RunError: if the run does not exist.
-            UsageError: if it cannot be forked there.
-        """
+        """Return what a fork of a run after a step would start with, and lack."""
         return describe_fork(self._with_versions(run_id), step, self._provider.blobs)
 
     def fork(self, run_id: str, step: int, changes: Changes, owner: str = "") -> str:
         """Make a fork of a run after a step; return its id. ``follow_up`` starts it.
 
         A fork at step 0 is a draft with the files of the beginning; ``start`` starts it.
-
-        Args:
-            run_id: The run, which may have a round in progress.
-            step: The step.
-            changes: What is different in the fork.
-            owner: The owner's user id; empty for the operator.
-
-        Raises:
-            QuotaExceeded: if the owner's quota has no room for the fork.
-            RunError: if the run does not exist.
-            UsageError: if it cannot be forked there.
-            StorageFull: if the disk has no space for the fork.
         """
         self.admission.check_draft(owner)
         parent = self._with_versions(run_id)
@@ -231,12 +176,7 @@ class RunManager:
 
     @contextmanager
     def next_round(self, run_id: str) -> Iterator[None]:
-        """Hold a run's next round for this thread, which prepares and starts it in the block.
-
-        Raises:
-            RunError: if the run does not exist.
-            RunActive: if another thread holds it.
-        """
+        """Hold a run's next round for this thread, which prepares and starts it in the block."""
         lock = self._registry.get(run_id).round_lock
         if not lock.acquire(blocking=False):
             raise RunActive("Another message to this run is being sent. Wait for its answer.")
@@ -253,20 +193,7 @@ class RunManager:
         limits: Limits,
         sandbox_seconds: float | None = None,
     ) -> None:
-        """Start a draft's first round in its own thread.
-
-        Args:
-            run_id: The run's id.
-            task: The task.
-            model: The model.
-            limits: The limits of the round.
-            sandbox_seconds: Seconds of no use after which the sandbox is removed, 0 for the end of
-                the round; None to stop and keep it as usual.
-
-        Raises:
-            QuotaExceeded: if the owner may start no more runs.
-            RunError: if the run does not exist or has already started.
-        """
+        """Start a draft's first round; ``sandbox_seconds`` is that of ``LiveRun``."""
         self.start_events(
             run_id,
             task.text,
@@ -282,20 +209,7 @@ class RunManager:
         limits: Limits,
         sandbox_seconds: float | None = None,
     ) -> None:
-        """Start another round from a message, in the same sandbox and conversation.
-
-        Args:
-            run_id: The run's id.
-            text: The message.
-            model: The model.
-            limits: The limits of the round.
-            sandbox_seconds: As for ``start``.
-
-        Raises:
-            QuotaExceeded: if the text is too long, the owner may start no more runs, or the queue
-                is full.
-            RunError: if the run does not exist or has a round in progress.
-        """
+        """Start another round from a message, in the same sandbox and conversation."""
         self.start_events(
             run_id,
             text,
@@ -310,19 +224,7 @@ class RunManager:
         start_round: RoundStarter,
         sandbox_seconds: float | None = None,
     ) -> None:
-        """Start a round whose events a function makes, such as a replay's.
-
-        Args:
-            run_id: The run's id.
-            text: The user's message, for the checks of its length.
-            start_round: Returns the events of the run, with a stop and a place in the queue.
-            sandbox_seconds: As for ``start``.
-
-        Raises:
-            QuotaExceeded: if the owner may start no more runs.
-            RunError: if the run does not exist.
-            RunActive: if it has a round in progress, or another is being started.
-        """
+        """Start a round whose events a function makes, such as a replay's."""
         run = self._registry.get(run_id)
         self._require_own(run.folder)
         self.admission.check_start(run.folder.owner, text)
@@ -353,39 +255,17 @@ class RunManager:
         return self._provider.blobs
 
     def stop(self, run_id: str, reason: str = "") -> None:
-        """Request a run to stop; do nothing if it has no round in progress.
-
-        Args:
-            run_id: The run's id.
-            reason: A sentence on why; empty if the user pressed Stop.
-
-        Raises:
-            RunError: if the run does not exist.
-        """
+        """Request a run to stop; without a ``reason``, the user pressed Stop."""
         stop = self._registry.get(run_id).stop
         stop.reason = stop.reason or reason
         stop.set()
 
     def steering(self, run_id: str) -> Steering:
-        """Return how the run is steered while it works; only its rules matter before.
-
-        Raises:
-            RunError: if the run does not exist.
-        """
+        """Return how the run is steered while it works; only its rules matter before."""
         return self._registry.get(run_id).steering
 
     def active_steering(self, run_id: str, message: str = "") -> Steering:
-        """Return how a run with a round in progress is steered.
-
-        Args:
-            run_id: The run's id.
-            message: A message to be sent, for the check of its length.
-
-        Raises:
-            RunError: if the run does not exist.
-            SteeringRefused: if no round is in progress.
-            QuotaExceeded: if the message is too long.
-        """
+        """Return how a run with a round in progress is steered; ``message`` is to be sent."""
         run = self._registry.get(run_id)
         self.admission.check_text(message)
         if not run.active:
@@ -393,11 +273,7 @@ class RunManager:
         return run.steering
 
     def has_started(self, run_id: str) -> bool:
-        """Return whether the run has received its task.
-
-        Raises:
-            RunError: if the run does not exist.
-        """
+        """Return whether the run has received its task."""
         journal = self._registry.get(run_id).folder.journal
         return journal.exists() and journal.stat().st_size > 0
 
@@ -418,17 +294,7 @@ class RunManager:
     def blocked_for_deletion(
         self, run_ids: Sequence[str], *, refuse_followed: bool = False
     ) -> Iterator[Sequence[str]]:
-        """Block starting, finding and following runs while they are deleted.
-
-        Args:
-            run_ids: Their ids.
-            refuse_followed: Refuse if a run has followers.
-
-        Raises:
-            RunActive: if a run has a round in progress, or has followers and ``refuse_followed`` is
-                set.
-            SandboxError: if a sandbox cannot be removed.
-        """
+        """Block starting, finding and following inactive runs while they are deleted."""
         live_runs = self._registry.block(run_ids, refuse_followed=refuse_followed)
         try:
             for run in live_runs:
@@ -444,54 +310,30 @@ class RunManager:
                 run.feed.notify()
 
     def feed(self, run_id: str) -> Feed:
-        """Return the stream for a follower of the run.
-
-        Raises:
-            RunError: if the run does not exist.
-        """
+        """Return the stream for a follower of the run."""
         return self._registry.get(run_id).feed
 
     def folder(self, run_id: str) -> RunFolder:
-        """Return the run's folder.
-
-        Raises:
-            RunError: if the run does not exist.
-        """
+        """Return the run's folder."""
         return self._registry.get(run_id).folder
 
     def peek_folder(self, run_id: str) -> RunFolder:
-        """Return the run's folder for reading only, without counting as use.
-
-        Raises:
-            RunError: if the run does not exist.
-        """
+        """Return the run's folder for reading only, without counting as use."""
         return self._registry.peek_folder(run_id)
 
     def workspace(self, run_id: str) -> Workspace:
-        """Return the run's files.
-
-        Raises:
-            RunError: if the run does not exist.
-        """
+        """Return the run's files."""
         run = self._registry.get(run_id)
         return run.recorded.workspace if run.recorded else run.folder.open_workspace()
 
     @contextmanager
     def locked_workspace(self, run_id: str) -> Iterator[Workspace]:
-        """Yield the run's files; no sandbox takes them over during the block.
-
-        Raises:
-            RunError: if the run does not exist.
-        """
+        """Yield the run's files; no sandbox takes them over during the block."""
         with self._registry.get(run_id).folder.workspace_lock:
             yield self.workspace(run_id)
 
     def record_user_changes(self, run_id: str, changes: Sequence[UserChange]) -> None:
-        """Record a user's file changes; a draft's files are listed when it starts.
-
-        Raises:
-            RunError: if the run does not exist.
-        """
+        """Record a user's file changes; a draft's files are listed when it starts."""
         run = self._registry.get(run_id)
         if run.recorded is not None:
             run.recorded.record_user_changes(changes)
@@ -501,13 +343,7 @@ class RunManager:
             run.user_changes.add(changes)
 
     def annotate(self, run_id: str, annotation: Annotation) -> None:
-        """Add an annotation to a run's record, during a round or after it.
-
-        Raises:
-            RunError: if the run or the step does not exist.
-            RunActive: if another process carries out the run.
-            UsageError: if its text is empty or too long, or the step has too many.
-        """
+        """Add an annotation to a run's record, during a round or after it."""
         text = replace_surrogates(annotation.text.strip())
         if not 0 < len(text) <= MAX_ANNOTATION_CHARS:
             raise UsageError(f"Enter a text of 1 to {MAX_ANNOTATION_CHARS:,} characters.")
@@ -525,11 +361,7 @@ class RunManager:
         run.feed.notify()
 
     def file_versions(self, run_id: str) -> FileVersions:
-        """Return the run's files as they were after each step.
-
-        Raises:
-            RunError: if the run does not exist.
-        """
+        """Return the run's files as they were after each step."""
         return self._version_cache.get(self._with_versions(run_id))
 
     def _with_versions(self, run_id: str) -> RunFolder:
@@ -540,12 +372,7 @@ class RunManager:
         return run.folder
 
     def open_file(self, run_id: str, path: RelPath, step: int | None = None) -> BinaryIO:
-        """Open a file of the run, as it is now or as it was after a step.
-
-        Raises:
-            RunError: if the run does not exist.
-            WorkspaceError: if the file does not exist, or its content was not kept.
-        """
+        """Open a file of the run, as it is now or as it was after a step."""
         if step is None:
             return self.workspace(run_id).open_read(path)
         return self.file_versions(run_id).open(path, step)

@@ -16,12 +16,9 @@ from sandbox_ui.runs.live_run import LiveRun
 
 
 class Registry:
-    """Runs of one data folder that are in use. Thread-safe.
+    """Runs of one data folder that are in use; hold ``lock`` while they must not change.
 
     A run that another process carries out in a subfolder is found as well, for viewing.
-
-    Attributes:
-        lock: Hold it while the runs must not change.
     """
 
     def __init__(self, data: Path) -> None:
@@ -55,11 +52,7 @@ class Registry:
             return list(self._active.values())
 
     def get(self, run_id: str) -> LiveRun:
-        """Return a run and count this as use of it.
-
-        Raises:
-            RunError: if the run does not exist or is being deleted.
-        """
+        """Return a run that is not being deleted, and count this as use of it."""
         with self.lock:
             run = self._known(run_id)
             if run is None:
@@ -76,11 +69,7 @@ class Registry:
             return run
 
     def peek_folder(self, run_id: str) -> RunFolder:
-        """Return a run's folder for reading only: this does not count as use of the run.
-
-        Raises:
-            RunError: if the run does not exist.
-        """
+        """Return a run's folder for reading only: this does not count as use of the run."""
         with self.lock:
             run = self._known(run_id)
         return run.folder if run else RunFolder.find(existing_folders(self._data), run_id)
@@ -101,16 +90,7 @@ class Registry:
             self._runs.pop(run_id, None)
 
     def block(self, run_ids: Sequence[str], *, refuse_followed: bool) -> Sequence[LiveRun]:
-        """Block the use of runs until ``unblock``; return those that were registered.
-
-        Args:
-            run_ids: Their ids.
-            refuse_followed: Refuse if a run has followers.
-
-        Raises:
-            RunActive: if a run has a round in progress, or has followers and ``refuse_followed`` is
-                set.
-        """
+        """Block the use of inactive runs until ``unblock``; return the registered ones."""
         with self.lock:
             live_runs = [self._runs[each] for each in run_ids if each in self._runs]
         for run in live_runs:

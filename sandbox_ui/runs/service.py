@@ -138,14 +138,7 @@ def model_for(
     *,
     prefer_demonstration: bool = False,
 ) -> Model:
-    """Return the model to use; ``previous_model`` names the previous one.
-
-    See ``agent.models.resolve``.
-
-    Raises:
-        NoModelAvailable: if no model is available.
-        UsageError: if a parameter has an invalid value.
-    """
+    """Return the model to use; ``previous_model`` names the previous one."""
     model = resolve_model(
         wanted.spec.task,
         model_config(wanted, settings, user),
@@ -166,9 +159,6 @@ def _refuse_parameters(spec: RunSpec) -> None:
     """Refuse the request parameters of an endpoint's models: others do not take them.
 
     The maximum tokens of an answer are a limit of the run, which holds for every model.
-
-    Raises:
-        UsageError: if one is set.
     """
     usual = checked_values(RunSpec())
     given = [

@@ -21,11 +21,7 @@ HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
 
 
 def get_cursor(request: Request) -> int | None:
-    """Return the cursor that a follower continues from; None for a new follower.
-
-    Raises:
-        JournalError: if the cursor is not a number.
-    """
+    """Return the cursor that a follower continues from; None for a new follower."""
     text = request.headers.get("last-event-id") or request.query_params.get("cursor")
     if not text:
         return None
@@ -37,18 +33,9 @@ def get_cursor(request: Request) -> int | None:
 async def stream_response(
     feed: Feed, cursor: int | None, is_over: Callable[[], bool], *, can_edit: bool
 ) -> StreamingResponse:
-    """Stream a run: its state if there is no cursor, then the events that follow.
+    """Stream a run: its state if there is no cursor, then events until ``is_over``.
 
-    Args:
-        feed: The run's stream.
-        cursor: From a message received before, or None.
-        is_over: Returns whether to end the stream: the application shuts down, or the follower
-            has lost access.
-        can_edit: Whether the follower may change the run; the page is notified if not, and whether
-            another process carries it out.
-
-    Raises:
-        JournalError: if the cursor is not valid for this run.
+    The page is told if the follower cannot change the run, and if another process carries it out.
     """
     first: list[bytes] = [RETRY]
     if not can_edit:
@@ -65,11 +52,7 @@ async def stream_response(
 
 
 def presence(closing: asyncio.Event) -> StreamingResponse:
-    """Stream only pings: the application is reachable while the stream is open.
-
-    Args:
-        closing: Set when the application shuts down; the stream then ends.
-    """
+    """Stream only pings: the application is reachable while the stream is open."""
     return StreamingResponse(_pings(closing), media_type="text/event-stream", headers=HEADERS)
 
 

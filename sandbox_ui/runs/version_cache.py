@@ -13,12 +13,7 @@ MAX_RUNS = 8
 
 
 class VersionCache:
-    """File versions of runs, loaded on demand. Thread-safe.
-
-    Args:
-        data: The data folder.
-        blobs: Its store of file versions.
-    """
+    """File versions of runs, loaded on demand. Thread-safe."""
 
     def __init__(self, data: Path, blobs: BlobStore) -> None:
         self._data = data

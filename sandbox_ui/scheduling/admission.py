@@ -32,15 +32,9 @@ class IdleRun(Protocol):
 class Admission:
     """Limits that a run must meet before it does anything. Thread-safe.
 
-    The ``check…`` methods raise ``QuotaExceeded``.
-
-    Args:
-        check_quota: Called with the owner, and the bytes that are about to be stored, before a run
-            is created or started; raises ``QuotaExceeded`` to refuse.
-        max_sandboxes: Maximum number of running sandboxes, may change; idle ones are stopped to
-            free slots.
-        max_sandboxes_per_user: Maximum number per user, or as many as the user's runs that may be
-            active; half of ``max_sandboxes`` by default.
+    ``check_quota`` gets the owner and the bytes about to be stored, and raises ``QuotaExceeded``.
+    At ``max_sandboxes``, idle ones are stopped; a user may have as many as active runs, by default
+    half of them.
     """
 
     def __init__(

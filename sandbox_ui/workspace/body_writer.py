@@ -10,7 +10,7 @@ _CHUNK_BYTES = 1024**2
 
 
 async def write_body(request: Request, write: Callable[..., None]) -> bool:
-    """Pass a body's bytes to ``write``, in a thread, about a megabyte at a time.
+    """Write a body in a thread, a megabyte at a time; return whether it is complete.
 
     At most three megabytes are buffered. Returns false if the client disconnected.
     """

@@ -31,8 +31,6 @@ class ListingQuery:
 
     Attributes:
         sort: By name, time (newest first) or size (largest first); folders always come first.
-        first: Index of the first row.
-        count: Number of rows, at most ``MAX_ROWS``.
         hidden: Whether to include names that begin with a dot, and programs' caches.
         words: Return only names that contain these words, subfolders included.
         locate_paths: Paths whose positions are returned, wherever they are in the order.

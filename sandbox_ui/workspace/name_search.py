@@ -34,7 +34,7 @@ def find_names(folder_fd: int, words: str, *, stats: bool) -> SearchResult:
     """Return the names in an open folder; with words, all matches at any depth.
 
     ``*`` and ``?`` in the words are wildcards, and then the whole name must match. With a ``/``,
-    the path is matched instead of the name. ``stats`` reads ``lstat`` for every name.
+    the path is matched instead of the name.
     """
     if not words.strip():
         return SearchResult(list(_names(folder_fd, "", stats=stats)))

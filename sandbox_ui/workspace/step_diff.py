@@ -19,17 +19,7 @@ _IMAGE_KINDS = {"image"}
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Change that a step made to a path.
-
-    Attributes:
-        path: The path, percent-encoded.
-        base: The earlier step whose version is compared; None for the version before ``step``.
-        before: Metadata of the path before the step; None if it did not exist.
-        after: Metadata of the path after the step; None if it did not exist.
-        display: What can be displayed.
-        reason: Why only metadata can be displayed, if so.
-        text: Both texts as JSON, as returned by ``preview.text.versions``.
-    """
+    """Change that a step made to a path, from the version after ``base`` if there is one."""
 
     path: str
     step: int
@@ -50,11 +40,7 @@ class StepComparer:
     def compare(
         self, versions: FileVersions, path: RelPath, step: int | None, base: int | None = None
     ) -> Difference:
-        """Return the change that ``step``, by default the last that changed ``path``, made to it.
-
-        With ``base``, the version after that step is compared. Raises ``WorkspaceError`` if there
-        was no such path before or after the step.
-        """
+        """Return the change by ``step``, by default the last that changed ``path``."""
         step = versions.last_changed_step(path) if step is None else step
         if step is None:
             raise WorkspaceError(f"No step changed “{path.display}”.")

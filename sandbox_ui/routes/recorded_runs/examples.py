@@ -21,13 +21,7 @@ from sandbox_ui.runs.manager import RunManager
 
 
 class SavedExampleRoutes:
-    """Routes of saved examples.
-
-    Args:
-        runs: The live runs.
-        data: The data folder.
-        limits: What one user may save.
-    """
+    """Routes of saved examples."""
 
     def __init__(self, runs: RunManager, data: Path, limits: ExampleLimits) -> None:
         self._runs = runs

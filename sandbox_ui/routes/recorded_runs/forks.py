@@ -28,12 +28,7 @@ from sandbox_ui.runs.manager import RunManager
 
 
 class ForkRoutes:
-    """Routes of forks.
-
-    Args:
-        runs: The live runs.
-        catalog: The catalog of all runs.
-    """
+    """Routes of forks."""
 
     def __init__(self, runs: RunManager, catalog: Catalog) -> None:
         self._runs = runs

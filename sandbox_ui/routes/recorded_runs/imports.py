@@ -29,15 +29,7 @@ _TOO_LARGE = "The file has more than 1 GB. Split it."
 
 
 class ImportRoutes:
-    """Routes of traces.
-
-    Args:
-        runs: The live runs.
-        catalog: The catalog of all runs.
-        quota: The quota of users.
-        receiver: Receives the files.
-        data: The data folder.
-    """
+    """Routes of traces."""
 
     def __init__(
         self, runs: RunManager, catalog: Catalog, quota: Quota, receiver: Receiver, data: Path

@@ -16,14 +16,7 @@ from sandbox_ui.runs.manager import RunManager
 
 
 class RecordingRoutes:
-    """Routes of the recorded runs that ship with the studio.
-
-    Args:
-        runs: The live runs.
-        catalog: The list of runs, which gets the opened ones.
-        data: The data folder.
-        blobs: Its store of file contents.
-    """
+    """Routes of the recorded runs that ship with the studio."""
 
     def __init__(self, runs: RunManager, catalog: Catalog, data: Path, blobs: BlobStore) -> None:
         self._runs = runs

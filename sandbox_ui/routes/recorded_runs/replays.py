@@ -21,13 +21,7 @@ _MAX_LISTED = 20
 
 
 class ReplayRoutes:
-    """Routes of replays.
-
-    Args:
-        runs: The live runs.
-        catalog: The catalog of all runs.
-        limits: The operator's limits of a round.
-    """
+    """Routes of replays."""
 
     def __init__(self, runs: RunManager, catalog: Catalog, limits: Limits) -> None:
         self._runs = runs

@@ -34,11 +34,7 @@ _MAX_NAME = 60
 
 
 class ArchiveRoutes:
-    """Routes for zip exports.
-
-    Args:
-        runs: The live runs.
-    """
+    """Routes for zip exports."""
 
     def __init__(self, runs: RunManager) -> None:
         self._runs = runs

@@ -22,11 +22,7 @@ _OperationResult = tuple[ChangeResult, list[UserChange]]
 
 
 class FileOperationRoutes:
-    """Route for file operations.
-
-    Args:
-        runs: The live runs.
-    """
+    """Route for file operations."""
 
     def __init__(self, runs: RunManager) -> None:
         self._runs = runs

@@ -24,11 +24,7 @@ _MAX_CONCURRENT, _MAX_PER_USER = 3, 2
 
 
 class DocumentInfoRoutes:
-    """Route for document statistics.
-
-    Args:
-        runs: The live runs.
-    """
+    """Route for document statistics."""
 
     def __init__(self, runs: RunManager) -> None:
         self._runs = runs

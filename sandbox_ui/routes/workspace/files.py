@@ -25,12 +25,7 @@ _FILE = f"{RUN_PATH}/files/{{path:any}}"
 
 
 class FileRoutes:
-    """Routes of workspace files.
-
-    Args:
-        runs: The live runs.
-        remaining_bytes: Returns the bytes that a run may still write; None for no limit.
-    """
+    """Routes of workspace files."""
 
     def __init__(self, runs: RunManager, remaining_bytes: RemainingBytes = lambda _: None) -> None:
         self._runs = runs

@@ -25,16 +25,7 @@ class InvalidFrameToken(StudioError):
 
 @dataclass(frozen=True, slots=True)
 class FrameToken:
-    """Permissions of one view of a page.
-
-    Attributes:
-        run: The run.
-        folder: The page's folder, percent-encoded.
-        base: The studio's URL in the user's browser, ending in ``/``.
-        allow_external: Whether the page may load resources from other hosts.
-        scripts: Mode of the page's scripts.
-        step: Step after which the files are read; None for their current state.
-    """
+    """Permissions of one view of a page, whose folder is percent-encoded."""
 
     run: str
     folder: str
@@ -74,30 +65,14 @@ class FrameTokens:
         scripts: Scripts = "off",
         step: int | None = None,
     ) -> str:
-        """Create a URL-safe token for a page.
-
-        Args:
-            run: The run.
-            page: The page's path in the workspace.
-            base: The studio's URL in the user's browser.
-            allow_external: Whether the page may load resources from other hosts.
-            scripts: Mode of the page's scripts.
-            step: Step after which the files are read; None for their current state.
-
-        Raises:
-            InvalidFrameToken: if ``base`` is not a valid URL.
-        """
+        """Create a URL-safe token for a page; ``base`` is the studio's URL there."""
         if not _BASE_URL.fullmatch(base):
             raise InvalidFrameToken("HTML files cannot be shown at this address of the studio.")
         frame_token = FrameToken(run, page.parent.to_url(), base, allow_external, scripts, step)
         return str(self._serializer.dumps(asdict(frame_token)))
 
     def verify(self, token: str) -> FrameToken:
-        """Return the permissions of a token.
-
-        Raises:
-            InvalidFrameToken: if the token is invalid or expired.
-        """
+        """Return the permissions of a valid token."""
         try:
             return FrameToken(**self._serializer.loads(token, max_age=LIFETIME_SECONDS))
         except SignatureExpired as error:

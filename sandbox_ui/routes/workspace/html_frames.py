@@ -71,11 +71,7 @@ class _FrameRequest(BaseModel):
 
 
 class FrameRoutes:
-    """Routes for framed pages.
-
-    Args:
-        runs: The live runs.
-    """
+    """Routes for framed pages."""
 
     def __init__(self, runs: RunManager) -> None:
         self._runs = runs

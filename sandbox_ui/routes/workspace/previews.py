@@ -45,20 +45,12 @@ class _Preview:
     error: str = ""
 
     def is_fixed(self, version: str) -> bool:
-        """Whether it stays the same as long as the file has this version.
-
-        A database never is: its write-ahead log changes separately.
-        """
+        """Whether it depends on the file's version only; a database has a separate log."""
         return bool(version) and not self.error and self.kind != "database"
 
 
 class PreviewRoutes:
-    """Routes for previews.
-
-    Args:
-        runs: The live runs.
-        previews: Creates the previews.
-    """
+    """Routes for previews."""
 
     def __init__(self, runs: RunManager, previews: PreviewService) -> None:
         self._runs = runs

@@ -16,11 +16,7 @@ from sandbox_ui.workspace.listing import MAX_ROWS, SORTS, ListingQuery
 
 
 class TreeRoutes:
-    """Routes for the file tree.
-
-    Args:
-        runs: The live runs.
-    """
+    """Routes for the file tree."""
 
     def __init__(self, runs: RunManager) -> None:
         self._runs = runs
@@ -66,10 +62,7 @@ class TreeRoutes:
         return json_response(empty | {"missing": workspace_exists})
 
     async def entry(self, request: Request) -> Response:
-        """Return the listing row of one path; null if the path does not exist.
-
-        ``step``: as it was after this step.
-        """
+        """Return the listing row of a path, now or after ``step``; null if it is missing."""
         path, step = get_path(request, b"/entries/"), get_step(request)
         if step is not None:
             versions = await run_sync(self._runs.file_versions, get_run_id(request))

@@ -51,11 +51,7 @@ class _WriteLock:
 
 
 class _WriteLocks:
-    """Write permissions of active uploads; a later request takes over.
-
-    So a client that reconnects need not wait until the server notices that the old connection is
-    dead.
-    """
+    """Write permissions of active uploads; a client that reconnects takes over at once."""
 
     def __init__(self) -> None:
         self._by_upload: dict[str, _WriteLock] = {}
@@ -97,13 +93,7 @@ class _Claim:
 
 
 class UploadRoutes:
-    """Routes for resumable uploads.
-
-    Args:
-        runs: The live runs.
-        remaining_bytes: Returns the bytes that a run's workspace may still grow; None for no limit.
-        min_free: Bytes of the disk that must stay free.
-    """
+    """Routes for resumable uploads, which leave ``min_free`` bytes of the disk free."""
 
     def __init__(
         self,

@@ -30,12 +30,7 @@ from sandbox_ui.workspace.step_diff import Difference, StepComparer
 
 
 class VersionRoutes:
-    """Routes for file versions; the files route returns a file as of a ``step``.
-
-    Args:
-        runs: The live runs.
-        previews: Compares the files.
-    """
+    """Routes for file versions; the files route returns a file as of a ``step``."""
 
     def __init__(self, runs: RunManager, previews: PreviewService) -> None:
         self._runs = runs
