@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from agent.api import arguments
-from agent.api.models import ModelArgument, endpoint_config, select_model
+from agent.api.models import ModelArgument, select_model
 from agent.api.placement import Placement, RunOrder, portable_inputs, portable_model
 from agent.api.run import Run
 from agent.errors import StudioError, TaskError, UsageError, WorkspaceError
@@ -326,5 +326,6 @@ def member_argument(settings: Settings, member: Member, given: ModelArgument) ->
 def judge_model(settings: Settings, judge: Judge, given: ModelArgument = None) -> Model:
     """Return a judge's model, by default that of the endpoint that it names."""
     if given is None:
-        given = endpoint_config(settings, judge.base_url, judge.model)
+        judging = RunSpec(base_url=judge.base_url or None, model=judge.model)
+        given = judging.model_config(settings)
     return select_model("", given, settings).model

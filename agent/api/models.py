@@ -11,7 +11,8 @@ from agent.models.builtin.install import BUILTIN_ID
 from agent.models.parameters import PARAMETERS
 from agent.models.passport.store import PassportStore
 from agent.models.resolve import resolve_model
-from agent.models.transport.base_url import resolve_key, same_endpoint
+from agent.models.transport.base_url import resolve_key
+from agent.runs.spec import RunSpec
 from agent.settings import Settings
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def select_model(
         UsageError: ``argument`` is none of these.
         NoModelAvailable: There is no such model.
     """
-    config = endpoint_config(settings)
+    config = RunSpec().model_config(settings)
     if isinstance(argument, ModelConfig):
         key = resolve_key(argument.base_url, argument.api_key, settings.base_url, settings.api_key)
         config = replace(argument, api_key=key)
@@ -87,24 +88,6 @@ def spec_fields(argument: ModelArgument) -> dict[str, Any]:
         return {}
     reference = {"base_url": argument.base_url, "model": argument.model}
     return reference | {each.name: getattr(argument, each.field) for each in PARAMETERS}
-
-
-def endpoint_config(
-    settings: Settings, base_url: str | None = None, model: str = "", **parameters: Any
-) -> ModelConfig:
-    """Return the configuration of an endpoint; the settings say what is not given.
-
-    Args:
-        settings: The settings; their key and API are for their endpoint only.
-        base_url: Another endpoint's URL.
-        model: Another model's name.
-        parameters: Further fields of ``ModelConfig``.
-    """
-    url = base_url or settings.base_url
-    usual = same_endpoint(url, settings.base_url)
-    key = resolve_key(url, "", settings.base_url, settings.api_key)
-    known = {"api": settings.api} if usual else {}
-    return ModelConfig(url, model or settings.model, key, **(known | parameters))
 
 
 def _resolve(

@@ -9,7 +9,6 @@ from agent.api.models import (
     DEMONSTRATION,
     ModelArgument,
     SelectedModel,
-    endpoint_config,
     select_model,
 )
 from agent.api.run import Run
@@ -21,8 +20,9 @@ from agent.data_folder import DataFolder
 from agent.errors import UsageError
 from agent.events import ApprovalRequested, Event, Status, StepStarted, encode
 from agent.models.builtin.install import BUILTIN_ID
-from agent.models.parameters import PARAMETERS, config_fields
+from agent.models.parameters import PARAMETERS, checked_values
 from agent.provisioning.provider import DockerSandboxProvider
+from agent.runs.spec import RunSpec
 from agent.settings import Settings
 from agent.util.signals import SignalHandler, stop_on_signals
 from agent.util.stop import Stop
@@ -107,7 +107,7 @@ def model_argument(options: argparse.Namespace, settings: Settings) -> ModelArgu
     """Return what ``--model``, ``--base-url`` and the request parameters name."""
     parameters = config_fields(options)
     without_endpoint = options.model in (BUILTIN_ID, DEMONSTRATION)
-    given = [f"--{each.option}" for each in PARAMETERS if each.field in parameters]
+    given = [f"--{each.option}" for each in PARAMETERS if each.name in parameters]
     if without_endpoint:
         if options.base_url:
             given.insert(0, "--base-url")
@@ -123,7 +123,8 @@ def model_argument(options: argparse.Namespace, settings: Settings) -> ModelArgu
         return options.model or None
     if not options.base_url and not parameters:
         return options.model or None
-    return endpoint_config(settings, options.base_url, options.model, **parameters)
+    named = {"base_url": options.base_url or None, "model": options.model}
+    return RunSpec.of(named | parameters).model_config(settings)
 
 
 def _print_skipped(skipped: Iterable[str]) -> None:

@@ -97,6 +97,8 @@ def main(arguments: Sequence[str] | None = None, serve: Serve | None = None) -> 
     except KeyboardInterrupt:
         return STOPPED
     except (StudioError, OSError) as error:  # OSError: a failing disk or a closed pipe
+        if isinstance(error, parameters.InvalidValue):
+            error = error.named(f"--{error.name.replace('_', '-')}")
         print(error, file=sys.stderr)
         return ADDRESS_UNUSABLE if isinstance(error, AddressUnusable) else 1
 

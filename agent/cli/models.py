@@ -4,10 +4,9 @@ import argparse
 import json
 import sys
 
-from agent.api.models import endpoint_config
 from agent.errors import UsageError
 from agent.models.errors.failures import with_key_variables
-from agent.models.parameters import add_options, config_fields
+from agent.models.parameters import add_options, checked_values
 from agent.models.passport.passport import as_text
 from agent.models.passport.store import PassportStore
 from agent.settings import Settings
@@ -31,8 +30,10 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
 def run_command(options: argparse.Namespace, settings: Settings) -> int:
     """Test the model and print its passport; return 0 if it answers, else 1."""
     from agent.models.passport.probe import check_endpoint  # imports the client
+    from agent.runs.spec import RunSpec  # imports what carries out a run
 
-    config = endpoint_config(settings, options.base_url, options.model, **config_fields(options))
+    named = {"base_url": options.base_url or None, "model": options.model}
+    config = RunSpec.of(named | checked_values(options)).model_config(settings)
     if not config.base_url:
         raise UsageError("No endpoint is set. Set OPENAI_BASE_URL, or use --base-url.")
     test = check_endpoint(config)

@@ -8,7 +8,7 @@ from agent.errors import UsageError
 from agent.experiments.experiment import MAX_LABEL, Member, varying_fields
 from agent.models.base import ModelConfig
 from agent.models.builtin.install import BUILTIN_ID, BUILTIN_NAME
-from agent.models.parameters import PARAMETERS
+from agent.models.parameters import PARAMETERS, InvalidValue
 from agent.run_fields import FIELDS
 from agent.util.text import one_line
 
@@ -44,8 +44,8 @@ def parse_member(
         elif equals and key in _FIELDS:
             try:
                 values[_FIELDS[key].name] = _FIELDS[key].parse(value)
-            except UsageError as error:
-                raise _refusal(text, str(error)) from None
+            except InvalidValue as error:
+                raise _refusal(text, str(error.named(key))) from None
         else:
             known = ", ".join(("label", *_FIELDS, *extra))
             raise _refusal(text, f"“{part:.60}” is none of plain, sandbox, {known}.")

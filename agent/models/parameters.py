@@ -73,15 +73,19 @@ class Parameter:
 
 
 class InvalidValue(UsageError):
-    """A value that a field cannot have; ``name`` is the field's."""
+    """A value that a field cannot have; ``place`` says whose field, such as “Member 2: ”."""
 
-    def __init__(self, name: str, why: str) -> None:
-        super().__init__(f"{name} {why}.")
-        self.name = name
+    def __init__(self, name: str, why: str, place: str = "") -> None:
+        super().__init__(f"{place}{name} {why}.")
+        self.name, self.why, self.place = name, why, place
+
+    def named(self, name: str) -> "InvalidValue":
+        """Return it with the name that the sender has for the field."""
+        return InvalidValue(name, self.why, self.place)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle it, for processes of a cluster."""
-        return type(self), (self.name, str(self)[len(self.name) + 1 : -1])
+        return type(self), (self.name, self.why, self.place)
 
 
 def camel_case(name: str) -> str:
@@ -199,14 +203,14 @@ def check_config(config: ModelConfig) -> ModelConfig:
     return config
 
 
-def from_camel_case(given: object) -> dict[str, Any]:
-    """Return parameters by their names from JSON, which names them in camel case."""
-    names = {each.camel_case: each.name for each in PARAMETERS}
+def from_json(given: object) -> dict[str, Any]:
+    """Return parameters, named in camel case, from JSON."""
+    names = [each.camel_case for each in PARAMETERS]
     if not isinstance(given, Mapping):
         raise UsageError(f"parameters must be an object with some of {', '.join(names)}.")
     if unknown := [str(name)[:_SHOWN] for name in given if name not in names]:
         raise UsageError(f"parameters: “{unknown[0]}” is none of {', '.join(names)}.")
-    return {names[name]: value for name, value in given.items()}
+    return dict(given)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -224,7 +228,7 @@ def option_type(parameter: Parameter) -> Callable[[str], Any]:
     def parse(text: str) -> Any:
         try:
             return parameter.parse(text)
-        except UsageError as error:
-            raise argparse.ArgumentTypeError(str(error)) from None
+        except InvalidValue as error:
+            raise argparse.ArgumentTypeError(f"{error.why}.") from None
 
     return parse

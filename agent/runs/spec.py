@@ -14,9 +14,11 @@ from agent.errors import UsageError
 from agent.events import Mode, Network, RunStarted
 from agent.limits import Limits, adapt_to_model, with_turn_tokens
 from agent.loop.approval import Rule
-from agent.models.base import API, Effort, Model, ToolCallStyle, Verbosity
+from agent.models.base import API, Effort, Model, ModelConfig, ToolCallStyle, Verbosity
+from agent.models.builtin.install import BUILTIN_ID
 from agent.models.builtin.model import default_prompt_name
-from agent.models.parameters import InvalidValue
+from agent.models.parameters import InvalidValue, config_fields
+from agent.models.transport.base_url import resolve_key, same_endpoint
 from agent.prompts import Prompt
 from agent.run_fields import BY_NAME, FIELDS
 from agent.runs.recorded_run import Task
@@ -74,7 +76,11 @@ class RunSpec:
             if known is None:
                 names = ", ".join(each.camel_case for each in FIELDS)
                 raise UsageError(f"“{name[:_SHOWN]}” is none of {names}.")
-            if (checked := known.check(value)) is not None:
+            try:
+                checked = known.check(value)
+            except InvalidValue as error:
+                raise error.named(name) from None
+            if checked is not None:
                 values[known.name] = checked
         policy = values.pop("network", None)
         if policy is not None:
@@ -98,6 +104,18 @@ class RunSpec:
     def policy(self) -> NetworkPolicy:
         """What the sandbox may reach."""
         return NetworkPolicy(self.network, self.hosts)
+
+    def model_config(self, settings: Settings, key: str = "") -> ModelConfig:
+        """Return how its model is called; what it leaves open, the settings say.
+
+        Their key and API are for their endpoint only.
+        """
+        url = settings.base_url if self.base_url is None else self.base_url.strip()
+        model = self.model.strip() or settings.model
+        url = "" if model == BUILTIN_ID else url
+        usual = {"api": settings.api} if same_endpoint(url, settings.base_url) else {}
+        key = resolve_key(url, key, settings.base_url, settings.api_key)
+        return ModelConfig(url, model, key, **(usual | config_fields(self)))
 
     def limits(self, settings: Settings, model: Model) -> Limits:
         """Return ``limits_of_any``, adapted to a model."""

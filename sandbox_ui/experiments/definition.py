@@ -179,6 +179,8 @@ def require_models(
             prepare(asked.for_task(text), settings, user)
         except (RunError, ModelRefused) as error:
             raise type(error)(f"{member.label}: {error}") from error
+        except InvalidValue as error:
+            raise InvalidValue(error.name, error.why, f"{member.label}: ") from error
         except UsageError as error:
             raise UsageError(f"{member.label}: {error}") from error
 

@@ -79,6 +79,10 @@ SANDBOX_FIELDS = {
 }  # fmt: skip
 """The fields of ``RunSpec`` in a request's ``sandbox``, and their names there."""
 
+_SHOWN = {name: f"sandbox.{shown}" for name, shown in SANDBOX_FIELDS.items()} | {
+    "effort": "reasoning_effort"
+}
+
 
 def to_api_error(error: StudioError) -> ApiError:
     """Return an error of the studio as one of this API."""
@@ -87,8 +91,8 @@ def to_api_error(error: StudioError) -> ApiError:
         case ApiError():
             return error
         case InvalidValue():
-            sandbox = SANDBOX_FIELDS.get(error.name)
-            return ApiError(message, param=f"sandbox.{sandbox}" if sandbox else error.name)
+            shown = _SHOWN.get(error.name, error.name)
+            return ApiError(str(error.named(shown)), param=shown)
         case QueueFull():
             return ApiError(message, 429, headers={"Retry-After": _RETRY_SECONDS})
         case QuotaExceeded():

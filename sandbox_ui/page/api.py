@@ -16,7 +16,7 @@ from anyio.to_thread import run_sync
 from gradio.events import api
 
 from agent.errors import RunError
-from agent.models.parameters import from_camel_case
+from agent.models.parameters import from_json
 from agent.settings import Settings
 from agent.workspace.paths import RelPath
 from sandbox_ui.auth.access import get_access
@@ -223,5 +223,4 @@ def _require_text(**values: object) -> None:
 
 
 def _parameters(parameters: object, **fields: Any) -> RunRequest:
-    """Return the wanted of a task with request parameters in camel case."""
-    return RunRequest.of(from_camel_case(parameters or {}) | fields)
+    return RunRequest.of(from_json(parameters or {}) | fields)

@@ -26,6 +26,7 @@ from agent.errors import (
     WorkspaceError,
 )
 from agent.experiments.folder import KINDS
+from agent.models.parameters import InvalidValue, camel_case
 from agent.workspace.paths import RelPath
 from sandbox_ui.auth.access import ReadOnly, SignInRequired, get_access
 from sandbox_ui.experiments.manager import ExperimentManager
@@ -144,6 +145,8 @@ def _with_json_errors(endpoint: Endpoint, permission: Permission) -> Endpoint:
                 await run_sync(_check_permission, request, permission)
             return await endpoint(request)
         except StudioError as error:
+            if isinstance(error, InvalidValue):
+                error = error.named(camel_case(error.name))
             return JSONResponse({"error": str(error)}, _status(error))
         except OSError as error:
             if error.errno not in DISK_FULL_ERRNOS:

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 from agent.errors import UsageError
 from agent.limits import Limits
 from agent.models.base import Model, ModelConfig
-from agent.models.builtin.install import BUILTIN_BASE_NAME, BUILTIN_ID, BUILTIN_NAME
+from agent.models.builtin.install import BUILTIN_BASE_NAME, BUILTIN_NAME
 from agent.models.builtin.model import BuiltinModel
-from agent.models.parameters import InvalidValue, checked_values, config_fields
+from agent.models.parameters import InvalidValue, checked_values
 from agent.models.passport.store import PassportStore
 from agent.models.resolve import resolve_model
-from agent.models.transport.base_url import resolve_key, same_endpoint
+from agent.models.transport.base_url import same_endpoint
 from agent.runs.recorded_run import Task
 from agent.runs.spec import RunSpec
 from agent.settings import Settings
@@ -32,10 +32,11 @@ class RunRequest:
     def of(cls, given: Mapping[str, Any]) -> "RunRequest":
         """Return the request that a client's JSON or the page's fields are; see ``RunSpec.of``."""
         values = dict(given)
-        keys = [values.pop(name, None) or "" for name in ("api_key", "apiKey")]
-        if not all(isinstance(key, str) for key in keys):
-            raise InvalidValue("api_key", "must be a text")
-        return cls(RunSpec.of(values), max(keys))
+        keys = {name: values.pop(name, None) or "" for name in ("api_key", "apiKey")}
+        for name, key in keys.items():
+            if not isinstance(key, str):
+                raise InvalidValue(name, "must be a text")
+        return cls(RunSpec.of(values), max(keys.values()))
 
     def for_task(self, text: str) -> "RunRequest":
         """Return the request for a task."""
@@ -106,28 +107,15 @@ def model_config(wanted: RunRequest, settings: Settings, user: User) -> ModelCon
     """Return the chosen endpoint with the entered key or the environment's.
 
     Users other than the operator may use the operator's endpoint and endpoints on the public
-    internet. For them the environment's key is sent only if the operator configured an endpoint
-    with it.
-
-    Raises:
-        UsageError: if a parameter has an invalid value.
+    internet.
     """
-    spec = wanted.spec
-    base_url = settings.base_url if spec.base_url is None else spec.base_url.strip()
-    model = spec.model.strip() or settings.model
-    if model == BUILTIN_ID:
-        base_url = model = ""
-    usual = same_endpoint(base_url, settings.base_url)
-    # Without a configured endpoint the environment's key is meant for the SDK's default one. Any
-    # user may enter that URL, but the operator has not offered the key to them.
-    key = settings.api_key if user.operator or settings.base_url.strip() else ""
-    return ModelConfig(
-        base_url=base_url,
-        model=model,
-        api_key=resolve_key(base_url, wanted.key, settings.base_url, key),
-        public_only=not (user.operator or usual),
-        **({"api": settings.api} if usual else {}) | config_fields(spec),
-    )
+    if not (user.operator or settings.base_url.strip()):
+        # The environment's key is meant for the SDK's default endpoint. Any user may enter that
+        # URL, but the operator has not offered the key to them.
+        settings = replace(settings, api_key="")
+    config = wanted.spec.model_config(settings, wanted.key)
+    usual = same_endpoint(config.base_url, settings.base_url)
+    return replace(config, public_only=not (user.operator or usual))
 
 
 def model_for(

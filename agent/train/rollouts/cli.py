@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent import prompts
-from agent.api.models import endpoint_config
 from agent.errors import TaskError
 from agent.models.base import Model, ModelConfig
 from agent.models.builtin.install import BUILTIN_ID
 from agent.models.builtin.model import default_prompt_name
 from agent.models.errors.failures import with_key_variables
-from agent.models.parameters import add_options, config_fields
+from agent.models.parameters import add_options, checked_values
 from agent.models.passport.store import PassportStore
 from agent.models.resolve import resolve_model
 from agent.run_fields import add_option
@@ -122,7 +121,10 @@ def _print(line: str) -> None:
 
 
 def _model_config(args: argparse.Namespace, settings: Settings) -> ModelConfig:
-    return endpoint_config(settings, args.base_url, args.model, **config_fields(args))
+    from agent.runs.spec import RunSpec
+
+    named = {"base_url": args.base_url or None, "model": args.model}
+    return RunSpec.of(named | checked_values(args)).model_config(settings)
 
 
 def _model_factory(config: ModelConfig, settings: Settings) -> "Callable[[TaskRecord], Model]":

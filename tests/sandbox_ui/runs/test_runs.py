@@ -16,7 +16,7 @@ from agent.errors import RunError
 from agent.events import RunEnded, RunStarted, ToolOutput
 from agent.limits import Limits
 from agent.models import demonstration
-from agent.models.parameters import from_camel_case
+from agent.models.parameters import from_json
 from agent.models.resolve import NoModelAvailable
 from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.runs.recorded_run import Task
@@ -314,7 +314,7 @@ def test_limits_are_those_of_the_spec() -> None:
 
     assert limits(max_tokens=50).turn_tokens == 50
     assert limits(Settings(turn_tokens=40), max_tokens=50).turn_tokens == 40
-    assert limits(**from_camel_case({"maxTokens": "default"})) == limits()
+    assert limits(**from_json({"maxTokens": "default"})) == limits()
     assert not limits().summarise
     assert limits(summarise=True).summarise
 
