@@ -10,8 +10,9 @@ from agent import prompts
 from agent.api import arguments
 from agent.data_folder import candidate_folders
 from agent.errors import RunError, UsageError
+from agent.events import Mode
 from agent.fork.cut import cut_run
-from agent.fork.fork import Changes, first_task, fork_run
+from agent.fork.fork import first_task, fork_run
 from agent.limits import Limits
 from agent.models.base import Model
 from agent.prompts import Prompt
@@ -25,33 +26,18 @@ from agent.workspace.versions.blobs import BlobStore
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A fork to be made.
-
-    Attributes:
-        parent: The run.
-        step: Its last step to keep; 0 for none.
-        message: The message; empty to go on without one, or with the same task for step 0.
-        changes: What is different.
-    """
+    """A fork to be made; without a message it goes on, or does the same task for step 0."""
 
     parent: RunFolder
     step: int
     message: str
-    changes: Changes
+    prompt: Prompt | None
+    mode: Mode | None
+    reinstall: bool
 
 
 def import_parent(path: "os.PathLike[str]", place: Path, blobs: BlobStore) -> RunFolder:
-    """Import an exported run or a trace, to be forked.
-
-    Args:
-        path: The file or folder.
-        place: The data folder to import it into.
-        blobs: Its store of file contents.
-
-    Raises:
-        UsageError: The file has several runs.
-        TraceError: It cannot be imported.
-    """
+    """Import an exported run or a trace, to be forked."""
     runs = import_file(Path(path), place, blobs=blobs)
     if len(runs) > 1:
         raise UsageError(f"{path} has {len(runs)} runs, all imported. Fork one of them by its id.")
@@ -62,49 +48,32 @@ def wanted(
     data: Path, run: object, step: object, message: object, prompt: object, mode: object,
     reinstall: bool,
 ) -> Wanted:  # fmt: skip
-    """Check the arguments of a fork.
-
-    Args:
-        data: The data folder.
-        run: A run's id, its folder, or an object with an ``id``.
-        step: See ``Wanted``.
-        message: See ``Wanted``.
-        prompt: Another prompt: its name, a file or a ``Prompt``; None for the same.
-        mode: Another mode; None for the same.
-        reinstall: Whether to install again what the copied steps have installed.
-
-    Raises:
-        UsageError: An argument is not what it has to be.
-        RunError: There is no such run.
-    """
+    """Check the arguments of ``Studio.fork``."""
     if not isinstance(step, int) or isinstance(step, bool) or step < 0:
         raise arguments.invalid_argument("step", step, "the number of a step, or 0")
     arguments.check_type("message", message, str, "a text")
-    changes = Changes(_prompt(prompt), BY_NAME["mode"].check(mode), reinstall)
-    return Wanted(_find(data, run), step, str(message), changes)
+    mode = BY_NAME["mode"].check(mode)
+    return Wanted(_find(data, run), step, str(message), _prompt(prompt), mode, reinstall)
 
 
 def create(
     request: Wanted, data: Path, blobs: BlobStore, create_workspace: Callable[[], str]
 ) -> RunFolder:
-    """Make the fork in a data folder; see ``agent.fork.fork.fork_run``.
-
-    Raises:
-        UsageError: The run cannot be forked there, or not without a message.
-    """
+    """Make the fork in a data folder; see ``agent.fork.fork.fork_run``."""
     silent = request.step and not request.message
     if silent and cut_run(request.parent, request.step).needs_message:
         raise UsageError(NEEDS_MESSAGE)
     return fork_run(
-        request.parent, request.step, blobs, create_workspace, request.changes, data=data
-    )
+        request.parent, request.step, blobs, create_workspace, prompt=request.prompt,
+        mode=request.mode, reinstall=request.reinstall, data=data,
+    )  # fmt: skip
 
 
 def begin(request: Wanted, recorded: RecordedRun, model: Model, limits: Limits, stop: Stop) -> Any:
     """Start the first round of a fork and return its events."""
     if request.step:
         return recorded.follow_up(request.message, model, limits, stop)
-    task = first_task(request.parent, request.message, request.changes)
+    task = first_task(request.parent, request.message, request.prompt, request.mode)
     return recorded.start(task, model, limits, stop)
 
 

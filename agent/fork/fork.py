@@ -4,7 +4,7 @@ import errno
 import shutil
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from agent import prompts
@@ -29,28 +29,15 @@ from agent.workspace.versions.restore import NotRestored
 _MAX_LISTED = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """What is different in a fork, besides its message, model and limits.
-
-    None stands for the same. With ``reinstall``, what the copied steps have installed is installed
-    first.
-    """
-
-    prompt: Prompt | None = None
-    mode: Mode | None = None
-    reinstall: bool = False
-
-
-_SAME = Changes()
-
-
 def fork_run(
     parent: RunFolder,
     step: int,
     blobs: BlobStore,
     create_workspace: Callable[[], str],
-    changes: Changes = _SAME,
+    *,
+    prompt: Prompt | None = None,
+    mode: Mode | None = None,
+    reinstall: bool = False,
     owner: str = "",
     data: Path | None = None,
     check_space: Callable[[int], None] = lambda _: None,
@@ -61,8 +48,10 @@ def fork_run(
     and ``first_task``. The parent may be running. Nothing is left behind on failure.
 
     ``create_workspace`` creates a sandbox's folder with an empty workspace and returns its id.
-    ``data`` is the new run's data folder, if it is another one on the same disk, ``blobs`` the
-    store of it. ``check_space`` gets the bytes to copy beforehand, and raises to refuse.
+    ``prompt`` and ``mode`` are None for the same. With ``reinstall``, what the copied steps have
+    installed is installed first. ``data`` is the new run's data folder, if it is another one on
+    the same disk, ``blobs`` the store of it. ``check_space`` gets the bytes to copy beforehand,
+    and raises to refuse.
     """
     cut = cut_run(parent, step)
     with ExitStack() as on_failure, blobs.protected():
@@ -93,7 +82,9 @@ def fork_run(
             if step:
                 copying.link_outputs(parent, fork, step)
                 copying.copy_requests(parent, fork, step)
-                event = _event(fork, cut, changes, missing)
+                event = _event(fork, cut, missing, reinstall=reinstall)
+                if prompt is not None or mode not in (None, cut.state.mode):
+                    event = _with_prompts(event, fork, cut, prompt, mode or cut.state.mode)
                 copying.copy_journal(parent, fork, cut.cursor, encode(event) + b"\n")
         except OSError as error:
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
@@ -103,11 +94,13 @@ def fork_run(
     return fork
 
 
-def first_task(parent: RunFolder, text: str = "", changes: Changes = _SAME) -> Task:
-    """Return the task of a fork at step 0, by default the parent's, to start its first round."""
+def first_task(
+    parent: RunFolder, text: str = "", prompt: Prompt | None = None, mode: Mode | None = None
+) -> Task:
+    """Return the task of a fork at step 0, with which its first round starts."""
     started = cut_run(parent, 0).started
     same = _prompt_of(started)
-    prompt = changes.prompt or same
+    prompt = prompt or same
     if prompt is None:
         template = started.user.replace(started.task, "{task}")
         prompt = Prompt(started.system, template, template, started.prompt)
@@ -115,7 +108,7 @@ def first_task(parent: RunFolder, text: str = "", changes: Changes = _SAME) -> T
     return Task(
         text or started.task,
         prompt,
-        changes.mode or started.mode,
+        mode or started.mode,
         parent.network,
         rest if started.mode == "sandbox" else started.system,
         started.history,
@@ -123,26 +116,25 @@ def first_task(parent: RunFolder, text: str = "", changes: Changes = _SAME) -> T
     )
 
 
-def _event(fork: RunFolder, cut: Cut, changes: Changes, missing: list[NotRestored]) -> Forked:
+def _event(fork: RunFolder, cut: Cut, missing: list[NotRestored], *, reinstall: bool) -> Forked:
     """Return the event that ends the copy."""
-    event = Forked(
+    return Forked(
         parent=fork.parent.run if fork.parent else "",
         step=cut.step,
         totals=cut.state.current_totals,
         missing=tuple(RelPath.trusted(each.path).to_url() for each in missing[:_MAX_LISTED]),
         missing_total=len(missing),
-        setup=install_commands(cut.packages) if changes.reinstall else (),
+        setup=install_commands(cut.packages) if reinstall else (),
     )
-    if changes.prompt is None and changes.mode in (None, cut.state.mode):
-        return event
-    return _with_prompts(event, fork, cut, changes)
 
 
-def _with_prompts(event: Forked, fork: RunFolder, cut: Cut, changes: Changes) -> Forked:
+def _with_prompts(
+    event: Forked, fork: RunFolder, cut: Cut, prompt: Prompt | None, mode: Mode
+) -> Forked:
     """Return the event with the prompts that another prompt or mode leads to."""
-    started, mode = cut.started, changes.mode or cut.state.mode
+    started = cut.started
     same = _prompt_of(started)
-    prompt = changes.prompt or same
+    prompt = prompt or same
     if prompt is None:
         raise UsageError(
             f"The run's prompt “{started.prompt}” is none of the studio's, so it cannot be used "

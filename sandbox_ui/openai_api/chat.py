@@ -7,9 +7,10 @@ from typing import Any
 from pydantic_core import to_json
 
 from sandbox_ui.openai_api.errors import ApiError
-from sandbox_ui.openai_api.execution import Order, StartedRound
+from sandbox_ui.openai_api.execution import StartedRound
+from sandbox_ui.openai_api.files import FileLink
 from sandbox_ui.openai_api.follower import Presenter
-from sandbox_ui.openai_api.links import FileLink, describe_run
+from sandbox_ui.openai_api.parameters import Parameters
 from sandbox_ui.openai_api.progress import (
     AnswerText,
     Piece,
@@ -28,8 +29,9 @@ LinkFiles = Callable[[RoundProgress], Awaitable[list[FileLink]]]
 class ChatPresenter(Presenter):
     """Writes a chat completion; reasoning and tool calls are vLLM's ``reasoning_content``."""
 
-    def __init__(self, order: Order, started: StartedRound, link_files: LinkFiles) -> None:
-        parameters = order.parameters
+    def __init__(
+        self, parameters: Parameters, started: StartedRound, link_files: LinkFiles
+    ) -> None:
         self.progress = RoundProgress(
             started.run, started.mode, parameters.stop, notices=[*parameters.notices]
         )
@@ -90,7 +92,7 @@ class ChatPresenter(Presenter):
 
     @property
     def _sandbox(self) -> dict[str, Any]:
-        return describe_run(self.progress, self._links)
+        return self.progress.describe(self._links)
 
     @property
     def _metadata(self) -> dict[str, str]:

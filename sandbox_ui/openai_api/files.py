@@ -12,12 +12,12 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
+from shutil import copyfileobj
 from typing import Any, BinaryIO
 
 from agent.errors import RunError, StudioError, WorkspaceError
 from agent.runs.inputs import INPUT_FOLDER, list_inputs
 from agent.runs.user_changes import UserChange
-from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
 from agent.workspace.transfer.uploads import check_space
 from sandbox_ui.auth.access import Access
@@ -79,6 +79,25 @@ class ProducedFile:
         return self.ref.path == ANSWER_FILE
 
 
+@dataclass(frozen=True, slots=True)
+class FileLink:
+    """A link to a produced file, and where the answer names it; its end if it does not."""
+
+    file: ProducedFile
+    url: str
+    start: int
+    end: int
+
+
+def link_files(files: Sequence[ProducedFile], answer: str, base_url: str) -> list[FileLink]:
+    """Return links to files."""
+    links = []
+    for file in files:
+        start, end = _position(answer, file.name)
+        links.append(FileLink(file, f"{base_url}/files/{file.ref.id}/content", start, end))
+    return links
+
+
 class FileStore:
     """The files of all users."""
 
@@ -106,14 +125,14 @@ class FileStore:
             on_failure.pop_all()
 
     def _attach(self, run: str, attachment: Attachment, access: Access) -> RelPath:
-        content = attachment.content
-        if content is not None:
-            return self._write(run, attachment.name, BytesIO(content), len(content))
-        ref = self.find(attachment.file_id, access)
-        with self._runs.open_file(ref.run, ref.path) as file:
+        name, content = attachment.name, attachment.content
+        if content is None:
+            ref = self.find(attachment.file_id, access)
+            name = name or ref.path.name
+        with BytesIO(content) if content is not None else self.open(ref) as file:
             size = file.seek(0, 2)
             file.seek(0)
-            return self._write(run, attachment.name or ref.path.name, file, size)
+            return self._write(run, name, file, size)
 
     def _detach(self, run: str, path: RelPath) -> None:
         with suppress(StudioError), self._runs.locked_workspace(run) as workspace:
@@ -188,20 +207,22 @@ class FileStore:
 
     def _write(self, run: str, name: str, content: BinaryIO, size: int) -> RelPath:
         """Write a file into ``input/``; the name may get a number. Return its path."""
-        target = INPUT_FOLDER.child(_base_name(name))
-        owner = self._runs.folder(run).owner
+        name, owner = _base_name(name), self._runs.folder(run).owner
+        target = INPUT_FOLDER.child(name)
         with self._runs.locked_workspace(run) as workspace:
             left = check_space(workspace, target, size, quota_left=self._quota.remaining(owner))
-            path = _copy(workspace, target, content, left)
+            with workspace.open_write(target, left) as file:
+                copyfileobj(content, file, _COPY_BYTES)
+                path = file.commit()
             self._runs.record_user_changes(run, [UserChange("added", path, size)])
         return path
 
 
-def _copy(workspace: Workspace, target: RelPath, content: BinaryIO, limit: int) -> RelPath:
-    with workspace.open_write(target, limit) as file:
-        while chunk := content.read(_COPY_BYTES):
-            file.write(chunk)
-        return file.commit()
+def _position(answer: str, name: str) -> tuple[int, int]:
+    for text in (f"output/{name}", name):
+        if (start := answer.find(text)) >= 0:
+            return start, start + len(text)
+    return len(answer), len(answer)
 
 
 def _base_name(name: str) -> str:

@@ -2,33 +2,17 @@
 
 import threading
 import time
-from dataclasses import dataclass
 from typing import Any
 
-from agent.events import Mode
 from agent.models.builtin.install import BUILTIN_ID, find_files
 from agent.runs.spec import RunSpec
 from agent.settings import Settings
 from sandbox_ui.auth.user import User
 from sandbox_ui.openai_api.errors import ApiError
+from sandbox_ui.openai_api.parameters import SANDBOX_SUFFIX
 from sandbox_ui.runs.service import RunRequest, model_config
 
-SANDBOX_SUFFIX = "@sandbox"
 _LIST_SECONDS = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class ServedModel:
-    """A model of the endpoint: ``id`` is ``NAME`` or ``NAME@sandbox``."""
-
-    id: str
-    name: str
-    mode: Mode
-
-    @property
-    def is_builtin(self) -> bool:
-        """Whether it is the built-in model."""
-        return self.name == BUILTIN_ID
 
 
 class ModelCatalogue:
@@ -50,22 +34,17 @@ class ModelCatalogue:
             self._describe(f"{name}{suffix}") for name in names for suffix in ("", SANDBOX_SUFFIX)
         ]
 
-    def describe(self, model: str, user: User) -> dict[str, Any]:
-        """Return one model as an object of the API; raises as ``find``."""
-        return self._describe(self.find(model, user).id)
-
-    def find(self, model: str, user: User) -> ServedModel:
-        """Return the model with an id."""
-        name = model.removesuffix(SANDBOX_SUFFIX)
-        known = any(each["id"] == model for each in self.list_models(user))
-        if not known:
-            raise ApiError(
-                f"There is no model “{model[:200]}” here. GET /v1/models lists the models.",
-                404,
-                param="model",
-                code="model_not_found",
-            )
-        return ServedModel(model, name, "plain" if name == model else "sandbox")
+    def find(self, model: str, user: User) -> dict[str, Any]:
+        """Return the model with an id as an object of the API."""
+        for each in self.list_models(user):
+            if each["id"] == model:
+                return each
+        raise ApiError(
+            f"There is no model “{model[:200]}” here. GET /v1/models lists the models.",
+            404,
+            param="model",
+            code="model_not_found",
+        )
 
     def _describe(self, model: str) -> dict[str, Any]:
         return {

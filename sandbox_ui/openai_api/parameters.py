@@ -4,21 +4,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sandbox_ui.openai_api.errors import ApiError
-from sandbox_ui.openai_api.models import SANDBOX_SUFFIX
-from sandbox_ui.openai_api.options import parse_options
+from agent.models.builtin.install import BUILTIN_ID
+from agent.runs.spec import RunSpec
+from sandbox_ui.openai_api.errors import SANDBOX_FIELDS, ApiError
 
 Body = Mapping[str, Any]
 
+SANDBOX_SUFFIX = "@sandbox"
 _MAX_PAIRS, _MAX_KEY, _MAX_VALUE = 16, 64, 512
 _MAX_STOPS = 4
-_MAX_NUMBER = 1e6
 _FORWARDED = {
     "frequency_penalty", "presence_penalty", "seed", "logit_bias", "reasoning_effort", "verbosity",
     "top_k", "min_p", "typical_p", "repetition_penalty", "length_penalty", "min_tokens",
     "stop_token_ids", "ignore_eos", "chat_template_kwargs", "enable_thinking", "thinking",
 }  # fmt: skip
 """Sampling fields of OpenAI, vLLM, SGLang and llama.cpp: sent to the endpoint as they are."""
+
+_SAMPLING = ("temperature", "top_p", "seed")
+"""What the built-in model ignores."""
 
 _WITHOUT_EFFECT = {
     "user", "safety_identifier", "service_tier", "store", "prompt_cache_key",
@@ -85,23 +88,18 @@ class Parameters:
     """What a request asks for, besides its messages.
 
     Attributes:
+        model: The model's id here, ``NAME`` or ``NAME@sandbox``.
         stop: Texts that end the answer; for a run with a sandbox they shorten its answer only.
-        sandbox: What ``sandbox`` sets, by the names of ``RunSpec``.
-        forwarded: Further fields, sent to the model's endpoint.
         echo: The request's values that a response repeats.
         notices: Sentences on what was ignored.
     """
 
     model: str
+    spec: RunSpec = field(default_factory=RunSpec)
     stream: bool = False
     include_usage: bool = False
     metadata: Mapping[str, str] = field(default_factory=dict)
-    temperature: float | None = None
-    top_p: float | None = None
-    max_tokens: int | None = None
     stop: tuple[str, ...] = ()
-    sandbox: Mapping[str, Any] = field(default_factory=dict)
-    forwarded: Mapping[str, Any] = field(default_factory=dict)
     echo: Mapping[str, Any] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
 
@@ -112,16 +110,17 @@ def parse_parameters(body: Body, *, chat: bool) -> Parameters:
     model = given.get("model")
     if not isinstance(model, str) or not model:
         raise ApiError("Name a model: GET /v1/models lists them.", param="model")
-    has_sandbox = model.endswith(SANDBOX_SUFFIX)
+    name = model.removesuffix(SANDBOX_SUFFIX)
+    has_sandbox = name != model
     _refuse_unsupported(given, _RESPONSES_ONLY if chat else _CHAT_ONLY)
     if "sandbox" in given and not has_sandbox:
         raise ApiError(f"sandbox is for {model}{SANDBOX_SUFFIX} only.", param="sandbox")
     forwarded = {name: given[name] for name in _FORWARDED & given.keys()}
     forwarded |= _reasoning(given.get("reasoning"))
-    name, output = _output_format(given, chat=chat)
+    param, output = _output_format(given, chat=chat)
     if output is not None and has_sandbox:
         raise ApiError(
-            "A run with a sandbox answers with text; ask for a file instead.", param=name
+            "A run with a sandbox answers with text; ask for a file instead.", param=param
         )
     if output is not None:
         forwarded["response_format"] = output
@@ -129,20 +128,52 @@ def parse_parameters(body: Body, *, chat: bool) -> Parameters:
     stop = _stops(given.get("stop"))
     if stop and not has_sandbox:
         forwarded["stop"] = list(stop)
+    if name == BUILTIN_ID:
+        _refuse_for_builtin(forwarded)
+    sampling = {each: forwarded.pop(each, given.get(each)) for each in _SAMPLING}
+    spec = RunSpec.of({
+        "model": name,
+        "mode": "sandbox" if has_sandbox else "plain",
+        **({} if name == BUILTIN_ID else sampling),
+        "effort": forwarded.pop("reasoning_effort", None),
+        "verbosity": forwarded.pop("verbosity", None),
+        "max_tokens": _max_tokens(given),
+        "extra_body": forwarded,
+        **_sandbox_fields(given.get("sandbox")),
+    })  # fmt: skip
     return Parameters(
         model=model,
+        spec=spec,
         stream=_flag(given, "stream"),
         include_usage=_flag(_object(given, "stream_options"), "include_usage"),
         metadata=_metadata(given),
-        temperature=_number(given, "temperature"),
-        top_p=_number(given, "top_p"),
-        max_tokens=_max_tokens(given),
         stop=stop if has_sandbox else (),
-        sandbox=parse_options(given.get("sandbox")),
-        forwarded=forwarded,
         echo=given,
         notices=(f"Ignored, since it is for the server of a model: {ignored}.",) if ignored else (),
     )
+
+
+def _refuse_for_builtin(forwarded: Body) -> None:
+    """Refuse what the built-in model would ignore, except how it samples."""
+    for name in forwarded.keys() - set(_SAMPLING):
+        raise ApiError(
+            f"The built-in model does not support {name}.",
+            param=name,
+            code="unsupported_parameter",
+        )
+
+
+def _sandbox_fields(value: Any) -> dict[str, Any]:
+    """Return what ``sandbox`` sets, by the names of ``RunSpec``."""
+    value = {} if value is None else value
+    if not isinstance(value, dict):
+        raise ApiError("sandbox must be an object.", param="sandbox")
+    names = {shown: name for name, shown in SANDBOX_FIELDS.items()}
+    for shown in value.keys() - names:
+        raise ApiError(
+            f"sandbox: “{shown:.60}” is none of {', '.join(names)}.", param=f"sandbox.{shown:.60}"
+        )
+    return {names[shown]: each for shown, each in value.items()}
 
 
 def _refuse_unsupported(given: Body, of_other_route: set[str]) -> None:
@@ -224,17 +255,6 @@ def _max_tokens(given: Body) -> int | None:
     value = given[name]
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= 10_000_000:
         raise ApiError(f"{name} must be a positive number.", param=name)
-    return value
-
-
-def _number(given: Body, name: str) -> float | None:
-    value = given.get(name)
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ApiError(f"{name} must be a number.", param=name)
-    if not -_MAX_NUMBER <= value <= _MAX_NUMBER:  # NaN is not between them
-        raise ApiError(f"{name} must be a number.", param=name)
     return value
 
 

@@ -26,6 +26,7 @@ from sandbox_ui.openai_api.errors import (
     run_failed,
     run_stopped,
 )
+from sandbox_ui.openai_api.files import FileLink
 
 _COMPLETE: tuple[Status, ...] = ("submitted", "answered")
 _MAX_NOTICES = 20
@@ -155,6 +156,26 @@ class RoundProgress:
         if self.status == "token_limit" and not self._answers:
             return context_length_exceeded(self.reason, self.param)
         return None
+
+    def describe(self, links: Sequence[FileLink]) -> dict[str, Any]:
+        """Return the field ``sandbox`` of an answer: what OpenAI's fields have no place for."""
+        return {
+            "run": self.run,
+            "mode": self.mode,
+            "status": self.status,
+            "reason": self.reason or None,
+            "steps": self.steps,
+            "notices": self.notices,
+            "files": [
+                {
+                    "id": link.file.ref.id,
+                    "filename": link.file.name,
+                    "bytes": link.file.size,
+                    "url": link.url,
+                }
+                for link in links
+            ],
+        }
 
     @property
     def usage(self) -> RoundUsage | None:

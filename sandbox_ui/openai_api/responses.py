@@ -8,8 +8,8 @@ from pydantic_core import to_json
 from sandbox_ui.openai_api.chat import LinkFiles
 from sandbox_ui.openai_api.errors import ApiError
 from sandbox_ui.openai_api.execution import StartedRound
+from sandbox_ui.openai_api.files import FileLink
 from sandbox_ui.openai_api.follower import Presenter
-from sandbox_ui.openai_api.links import FileLink, describe_run
 from sandbox_ui.openai_api.parameters import Parameters
 from sandbox_ui.openai_api.progress import (
     AnswerText,
@@ -228,7 +228,7 @@ class ResponsePresenter(Presenter):
             "store": True,
             "background": False,
             **{name: echo.get(name, default) for name, default in _ECHOED.items()},
-            "sandbox": describe_run(progress, self._links),
+            "sandbox": progress.describe(self._links),
         }
         ended = progress.ended_at if status != "in_progress" else None
         response["completed_at"] = int(ended) if ended else None

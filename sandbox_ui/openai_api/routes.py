@@ -31,15 +31,15 @@ from sandbox_ui.openai_api.execution import (
     no_such_response,
     parse_response_id,
 )
-from sandbox_ui.openai_api.files import MAX_FILE_BYTES, FileStore
+from sandbox_ui.openai_api.files import MAX_FILE_BYTES, FileStore, link_files
 from sandbox_ui.openai_api.follower import RoundResponse, read_round
-from sandbox_ui.openai_api.links import link_files
-from sandbox_ui.openai_api.models import SANDBOX_SUFFIX, ModelCatalogue
-from sandbox_ui.openai_api.parameters import Parameters, parse_parameters
+from sandbox_ui.openai_api.models import ModelCatalogue
+from sandbox_ui.openai_api.parameters import SANDBOX_SUFFIX, Parameters, parse_parameters
 from sandbox_ui.openai_api.progress import RoundProgress
 from sandbox_ui.openai_api.responses import ResponsePresenter
 from sandbox_ui.routes.helpers import DISK_FULL_ERRNOS, DISK_FULL_MESSAGE, json_response
 from sandbox_ui.runs.manager import RunManager
+from sandbox_ui.runs.service import RunService
 from sandbox_ui.workspace import file_response
 from sandbox_ui.workspace.form_writer import write_form
 
@@ -67,7 +67,7 @@ class OpenAIRoutes:
         self._closing = closing
         self._models = ModelCatalogue(settings)
         self._files = FileStore(runs, catalog, quota)
-        self._launcher = Launcher(runs, catalog, self._files, settings)
+        self._launcher = Launcher(RunService(runs, settings), catalog, self._files)
 
     @property
     def routes(self) -> list[Route]:
@@ -97,32 +97,24 @@ class OpenAIRoutes:
     async def describe_model(self, request: Request) -> Response:
         """Return one model."""
         model, user = request.path_params["model"], get_access(request).user
-        return json_response(await run_sync(self._models.describe, model, user))
+        return json_response(await run_sync(self._models.find, model, user))
 
     async def create_completion(self, request: Request) -> Response:
         """Answer a chat completion's request with a run."""
         body = await _read_object(request)
         parameters = parse_parameters(body, chat=True)
         given = parse_chat_messages(body.get("messages"))
-        served = await run_sync(self._models.find, parameters.model, get_access(request).user)
-        order = Order(served, parameters, given, can_continue=False)
-        started = await run_sync(self._launcher.launch, order, get_access(request))
-        presenter = ChatPresenter(order, started, self._linker(request, started))
-        return self._answer(started, presenter, parameters)
+        return await self._answer(request, Order(parameters, given, None), ChatPresenter)
 
     async def create_response(self, request: Request) -> Response:
         """Answer a response's request with a run, or with the next round of one."""
         body = await _read_object(request)
         parameters = parse_parameters(body, chat=False)
         given = parse_response_input(body.get("input"), body.get("instructions"))
-        served = await run_sync(self._models.find, parameters.model, get_access(request).user)
         previous = body.get("previous_response_id") or ""
         if not isinstance(previous, str):
             raise ApiError("previous_response_id must be a text.", param="previous_response_id")
-        order = Order(served, parameters, given, previous)
-        started = await run_sync(self._launcher.launch, order, get_access(request))
-        presenter = ResponsePresenter(parameters, started, self._linker(request, started))
-        return self._answer(started, presenter, parameters)
+        return await self._answer(request, Order(parameters, given, previous), ResponsePresenter)
 
     async def describe_response(self, request: Request) -> Response:
         """Return a response that was made before, from its run's journal."""
@@ -190,12 +182,13 @@ class OpenAIRoutes:
         name = type(ref.path)(ref.path.name).display
         return await file_response.serve_file(request, file, name, inline=False)
 
-    def _answer(
-        self,
-        started: StartedRound,
-        presenter: ChatPresenter | ResponsePresenter,
-        parameters: Parameters,
+    async def _answer(
+        self, request: Request, order: Order, form: type[ChatPresenter] | type[ResponsePresenter]
     ) -> Response:
+        access, parameters = get_access(request), order.parameters
+        await run_sync(self._models.find, parameters.model, access.user)
+        started = await run_sync(self._launcher.launch, order, access)
+        presenter = form(parameters, started, self._linker(request, started))
         return RoundResponse(
             self._runs, started, presenter, self._closing, stream=parameters.stream
         )

@@ -116,6 +116,8 @@ def build(
             reset = gr.Button("Reset settings", elem_id="reset-settings")
             api_button = gr.Button("API", elem_id="api-page")
 
+        handlers.labels = {name: str(field.label) for name, field in fields.items()}
+
         def entered(values: dict[Component, Any]) -> dict[str, Any]:
             return {name: values[component] for name, component in fields.items()}
 

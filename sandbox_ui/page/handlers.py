@@ -12,6 +12,7 @@ import gradio as gr
 from agent.errors import StudioError, UsageError
 from agent.models.base import ModelConfig
 from agent.models.builtin.install import BUILTIN_DESCRIPTION, BUILTIN_ID, BUILTIN_NAME, find_files
+from agent.models.parameters import InvalidValue
 from agent.models.passport.store import PassportStore
 from agent.models.resolve import NoModelAvailable
 from agent.models.transport.base_url import same_endpoint
@@ -30,13 +31,14 @@ _MAX_TESTS = 8
 
 
 class ButtonHandlers:
-    """Handlers of Run, Stop and Test."""
+    """Handlers of Run, Stop and Test; ``labels`` are those of the page's fields."""
 
     def __init__(self, runs: RunManager, settings: Settings) -> None:
         self._runs = runs
         self._settings = settings
         self._service = RunService(runs, settings)
         self._test_limiter = PerUserLimiter(_MAX_TESTS, 2)
+        self.labels: Mapping[str, str] = {}
 
     def send(
         self,
@@ -62,6 +64,8 @@ class ButtonHandlers:
             wanted = RunRequest.of(_changed(fields, message.get("options")) | {"task": text})
             run_id = self._send(run_id, get_access(request), wanted, play=play)
         except StudioError as error:
+            if isinstance(error, InvalidValue):
+                error = error.named(self.labels.get(error.name, error.name))
             notice = _notice(str(error), connect=isinstance(error, NoModelAvailable))
             return run_id, notice, gr.skip() if text_box.strip() else text
         return run_id, None, gr.skip() if message else ""

@@ -8,13 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol
 
 from agent.data_folder import DataFolder
 from agent.errors import RunActive, RunError, SteeringRefused, StorageFull, UsageError
 from agent.events import Annotation, Event
 from agent.fork.describe import ForkDescription, describe_fork
-from agent.fork.fork import Changes, fork_run
+from agent.fork.fork import fork_run
 from agent.limits import Limits
 from agent.loop.steering import NOT_WORKING, Steering
 from agent.models.base import Model
@@ -157,18 +157,19 @@ class RunManager:
         """Return what a fork of a run after a step would start with, and lack."""
         return describe_fork(self._with_versions(run_id), step, self._provider.blobs)
 
-    def fork(self, run_id: str, step: int, changes: Changes, owner: str = "") -> str:
+    def fork(self, run_id: str, step: int, owner: str = "", **changes: Any) -> str:
         """Make a fork of a run after a step; return its id. ``follow_up`` starts it.
 
-        A fork at step 0 is a draft with the files of the beginning; ``start`` starts it.
+        A fork at step 0 is a draft with the files of the beginning; ``start`` starts it. Its
+        ``changes`` are those of ``fork_run``.
         """
         self.admission.check_draft(owner)
         parent = self._with_versions(run_id)
         self._require_own(parent)
         create = self._provider.create_workspace
         fork = fork_run(
-            parent, step, self._provider.blobs, create, changes, owner,
-            check_space=lambda size: self.admission.check_space(owner, size),
+            parent, step, self._provider.blobs, create, owner=owner,
+            check_space=lambda size: self.admission.check_space(owner, size), **changes,
         )  # fmt: skip
         if not step:
             self.admission.record_draft(fork)

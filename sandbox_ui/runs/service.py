@@ -9,7 +9,7 @@ from agent.limits import Limits
 from agent.models.base import Model, ModelConfig
 from agent.models.builtin.install import BUILTIN_BASE_NAME, BUILTIN_NAME
 from agent.models.builtin.model import BuiltinModel
-from agent.models.parameters import InvalidValue, checked_values
+from agent.models.parameters import PARAMETERS, InvalidValue
 from agent.models.passport.store import PassportStore
 from agent.models.resolve import resolve_model
 from agent.models.transport.base_url import same_endpoint
@@ -127,9 +127,10 @@ def model_for(
     prefer_demonstration: bool = False,
 ) -> Model:
     """Return the model to use; ``previous_model`` names the previous one."""
+    config = model_config(wanted, settings, user)
     model = resolve_model(
         wanted.spec.task,
-        model_config(wanted, settings, user),
+        config,
         allow_builtin=settings.builtin and previous_model in ("", BUILTIN_NAME, BUILTIN_BASE_NAME),
         prefer_demonstration=prefer_demonstration,
         no_endpoint_message=(
@@ -139,23 +140,21 @@ def model_for(
         passports=PassportStore(settings.data),
     )
     if isinstance(model, BuiltinModel):
-        _refuse_parameters(wanted.spec)
+        _refuse_parameters(config)
     return model
 
 
-def _refuse_parameters(spec: RunSpec) -> None:
-    """Refuse the request parameters of an endpoint's models: others do not take them.
+def _refuse_parameters(config: ModelConfig) -> None:
+    """Refuse parameters that only an endpoint's models take.
 
     The maximum tokens of an answer are a limit of the run, which holds for every model.
     """
-    usual = checked_values(RunSpec())
-    given = [
-        name
-        for name, value in checked_values(spec).items()
-        if name not in ("api", "max_tokens") and value not in ({}, usual.get(name))
-    ]
-    if given:
-        raise UsageError(
-            f"{given[0]} is for models of an endpoint, and the built-in model does not take it. "
-            "Clear it in Settings → Advanced, or connect an endpoint."
-        )
+    usual = ModelConfig("", "")
+    for each in PARAMETERS:
+        is_usual = getattr(config, each.field) == getattr(usual, each.field)
+        if each.name not in ("api", "max_tokens") and not is_usual:
+            raise InvalidValue(
+                each.name,
+                "is for models of an endpoint, and the built-in model does not take it: clear it "
+                "in Settings → Advanced, or connect an endpoint",
+            )

@@ -1,5 +1,6 @@
 """Routes of forks: what one would lack, making one, and a run's family."""
 
+from functools import partial
 from typing import Any
 
 from anyio.to_thread import run_sync
@@ -9,7 +10,6 @@ from starlette.routing import Route
 
 from agent import prompts
 from agent.errors import RunError, UsageError
-from agent.fork.fork import Changes
 from agent.history.family import Member
 from agent.history.index import HistoryEntry
 from agent.run_fields import BY_NAME
@@ -58,8 +58,8 @@ class ForkRoutes:
         """
         run, user = get_run_id(request), get_access(request).user
         body = await read_json(request)
-        fork = await run_sync(self._runs.fork, run, _step(body), _changes(body), user.id)
-        return json_response({"run": fork}, 201)
+        fork = partial(self._runs.fork, run, _step(body), user.id, **_changes(body))
+        return json_response({"run": await run_sync(fork)}, 201)
 
     async def family(self, request: Request) -> Response:
         """Return the ``parent``, or null, and the ``children``, the newest first.
@@ -130,9 +130,10 @@ def _step(body: dict[str, Any]) -> int:
     return step
 
 
-def _changes(body: dict[str, Any]) -> Changes:
+def _changes(body: dict[str, Any]) -> dict[str, Any]:
     prompt, mode = (BY_NAME[name].check(body.get(name)) for name in ("prompt", "mode"))
     reinstall = body.get("reinstall", False)
     if not isinstance(reinstall, bool):
         raise UsageError("“reinstall” must be true or false.")
-    return Changes(prompts.get_bundled(prompt) if prompt else None, mode, reinstall)
+    prompt = prompts.get_bundled(prompt) if prompt else None
+    return {"prompt": prompt, "mode": mode, "reinstall": reinstall}

@@ -14,7 +14,7 @@ from agent.events import Forked, Mode, ModelAnswered, RunEnded
 from agent.fork import cut
 from agent.fork.cut import cut_run
 from agent.fork.describe import describe_fork
-from agent.fork.fork import Changes, first_task, fork_run
+from agent.fork.fork import first_task, fork_run
 from agent.history.deletion import RunDeleter
 from agent.history.export import conversation_markdown
 from agent.history.trajectory import build_trajectory
@@ -82,12 +82,8 @@ def new_run(
     return run
 
 
-def fork(
-    parent: RecordedRun, step: int, provider: Provider, changes: Changes | None = None
-) -> RunFolder:
-    return fork_run(
-        parent.folder, step, provider.blobs, provider.create_workspace, changes or Changes()
-    )
+def fork(parent: RecordedRun, step: int, provider: Provider, **changes: Any) -> RunFolder:
+    return fork_run(parent.folder, step, provider.blobs, provider.create_workspace, **changes)
 
 
 def continued(
@@ -177,10 +173,11 @@ def test_a_plain_run_is_forked_with_its_files_and_needs_a_message(provider: Prov
 
 def test_a_fork_may_have_another_mode_and_prompt(provider: Provider) -> None:
     run = new_run(provider, "Read it.", ScriptedModel([ScriptedTurn("It.")]), "plain")
-    changes = Changes(prompt=prompts.get_bundled("physics"), mode="sandbox")
-    forked, model = continued(fork(run, 1, provider, changes), provider)
+    physics = prompts.get_bundled("physics")
+    other = fork(run, 1, provider, prompt=physics, mode="sandbox")
+    forked, model = continued(other, provider)
     first, second, *_ = model.requests[0].messages
-    assert first == SystemMessage(prompts.get_bundled("physics").system)
+    assert first == SystemMessage(physics.system)
     assert isinstance(second, UserMessage)
     assert "notes.txt" in second.text
     assert "Seven." not in second.text
@@ -277,7 +274,7 @@ def test_installed_packages_are_listed_with_the_commands_that_install_them(
         "apt-get update && apt-get install -y --no-install-recommends tree",
         "pip install gmsh==4.1",
     )
-    *_, (_, event) = journal.read(fork(parent, 1, provider, Changes(reinstall=True)).journal)
+    *_, (_, event) = journal.read(fork(parent, 1, provider, reinstall=True).journal)
     assert isinstance(event, Forked)
     assert event.setup == about.setup
 

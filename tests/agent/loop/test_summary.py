@@ -20,7 +20,7 @@ from agent.events import (
     SummaryStarted,
 )
 from agent.fork.cut import cut_run
-from agent.fork.fork import Changes, fork_run
+from agent.fork.fork import fork_run
 from agent.history.export import conversation_markdown
 from agent.history.trajectory import build_trajectory
 from agent.limits import Limits, Price

@@ -69,7 +69,7 @@ def test_a_text_that_is_no_number_is_refused_on_the_command_line(
     add_options(parser)
     with pytest.raises(SystemExit):
         parser.parse_args(["--temperature", "hot"])
-    assert "temperature must be a number from 0 to 2, not 'hot'." in capsys.readouterr().err
+    assert "--temperature: must be a number from 0 to 2, not 'hot'." in capsys.readouterr().err
 
 
 def test_json_may_have_commas_within_a_member() -> None:

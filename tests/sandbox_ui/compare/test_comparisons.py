@@ -139,7 +139,7 @@ def test_the_studio_says_what_is_wrong_with_a_request(client: ComparisonClient) 
     )
     status, error = refusal(members=[PLAIN, PLAIN | {"maxSteps": "three"}])
     assert status == 400
-    assert error.startswith("members[1]: max_steps must be a whole number")
+    assert error.startswith("members[1]: maxSteps must be a whole number")
     assert refusal(members=[PLAIN, PLAIN], inputs="nothing-like-it")[0] == 404
     assert refusal(members=[PLAIN, PLAIN | {"prompt": "../x"}])[0] in (400, 404)
 

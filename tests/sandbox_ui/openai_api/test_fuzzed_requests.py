@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from agent.errors import StudioError
 from agent.models.scripted import ScriptedModel
-from agent.runs.spec import RunSpec
 from agent.settings import Settings
-from sandbox_ui.openai_api import conversation, execution, files, options, parameters
+from sandbox_ui.openai_api import conversation, execution, files, parameters
 from sandbox_ui.openai_api.errors import ApiError, to_api_error
 
 MODEL = ScriptedModel([])
@@ -87,8 +86,9 @@ OPTIONS = [*MAXIMA, "summarise", "memory", "network", "prompt"]
 @example({"max_steps": 1000, "max_seconds": 60, "max_conversation_tokens": 1000})
 def test_any_sandbox_options_are_within_the_bounds(given_options: dict[str, Any]) -> None:
     operator = Settings(round_seconds=60, conversation_tokens=1000, turn_tokens=500)
-    error = refusal(options.parse_options, given_options)
-    spec = None if error else RunSpec.of(options.parse_options(given_options))
+    body = {"model": "m@sandbox", "sandbox": given_options}
+    error = refusal(parameters.parse_parameters, body, chat=True)
+    spec = None if error else parameters.parse_parameters(body, chat=True).spec
     error = refusal(spec.limits_of_any, operator) if spec else error
     if error is not None:
         assert error.param

@@ -81,7 +81,7 @@ def test_a_run_is_started_and_stopped_over_http(
         http.put(f"runs/{draft}/files/input/n.txt", content=b"1").raise_for_status()
         refused = http.post("runs", json={"task": "Go.", "maxSteps": 0})
         assert refused.status_code == 400
-        assert refused.json()["error"].startswith("max_steps must be a whole number")
+        assert refused.json()["error"].startswith("maxSteps must be a whole number")
         asked = {"task": "Go.", "inputs": draft, "maxSteps": 3, "network": "none"}
         started = http.post("runs", json=asked)
         assert (started.status_code, started.json()) == (201, {"run": draft})

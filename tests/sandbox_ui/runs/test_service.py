@@ -17,6 +17,7 @@ from agent.errors import StudioError, UsageError
 from agent.experiments.members import parse_member
 from agent.models import resolve
 from agent.models.builtin.model import BuiltinModel
+from agent.models.parameters import camel_case
 from agent.runs.spec import RunSpec
 from agent.settings import Settings
 from sandbox_ui.auth.access import Access
@@ -53,10 +54,14 @@ def test_what_holds_for_every_model_is_not_refused(settings: Settings) -> None:
     assert isinstance(model_for(request, settings, OPERATOR), BuiltinModel)
 
 
+LABELS = {"max_steps": "Maximum steps", "temperature": "Temperature"}
+
+
 def by_the_page(given: dict[str, Any], settings: Settings) -> str:
     access = Access(OPERATOR, (), cast(Any, None), cast(Any, None))
     scope = {"type": "http", "headers": [], "state": {"access": access}}
     handlers = ButtonHandlers(cast(Any, None), settings)
+    handlers.labels = LABELS
     _, notice, _ = handlers.send("Count.", None, None, given, gr.Request(fastapi.Request(scope)))
     assert notice
     return str(notice["text"])
@@ -76,7 +81,10 @@ def by_the_text_of_a_member(given: dict[str, Any], settings: Settings) -> str:
 
 
 def by_v1(given: dict[str, Any], settings: Settings) -> str:
-    return refused(lambda: parse_options(given))
+    body = {"model": "m@sandbox", "sandbox": given}
+    with pytest.raises(StudioError) as error:
+        parse_parameters(body, chat=True)
+    return str(to_api_error(error.value))
 
 
 def by_the_command_line(given: dict[str, Any], settings: Settings) -> str:
@@ -84,7 +92,12 @@ def by_the_command_line(given: dict[str, Any], settings: Settings) -> str:
     errors = StringIO()
     with redirect_stderr(errors), pytest.raises(SystemExit):
         create_parser(with_page=False).parse_args(["run", "Count.", *words])
-    return errors.getvalue().partition(": error: argument ")[2].partition(": ")[2].strip()
+    return errors.getvalue().partition(": error: argument ")[2].strip()
+
+
+def by_http(given: dict[str, Any], settings: Settings) -> str:
+    asked = {camel_case(name): value for name, value in given.items()}
+    return refused(lambda: RunRequest.of(asked))
 
 
 def refused(call: Callable[[], object]) -> str:
@@ -95,12 +108,29 @@ def refused(call: Callable[[], object]) -> str:
 
 EVERYWHERE = (
     by_the_page,
+    by_http,
     by_python,
     by_a_member,
     by_the_text_of_a_member,
     by_v1,
     by_the_command_line,
 )
+
+
+def name_at(edge: object, name: str) -> str:
+    """Return a field's name as its sender knows it."""
+    option = name.replace("_", "-")
+    if edge is by_the_page:
+        return LABELS.get(name, name)
+    names = {
+        by_http: camel_case(name),
+        by_the_text_of_a_member: option,
+        by_v1: f"sandbox.{name}",
+        by_the_command_line: f"--{option}:",
+    }
+    return names.get(edge, name)
+
+
 HOSTS = "up to 200 host names such as pypi.org"
 REFUSED = [
     ("max_steps", "few", "a whole number from 1 to 10,000,000", EVERYWHERE),
@@ -121,19 +151,15 @@ REFUSED = [
 def test_a_value_is_refused_with_the_same_sentence_everywhere(
     settings: Settings, name: str, value: str, expected: str, edges: Sequence[Any]
 ) -> None:
-    sentence = f"{name} must be {expected}, not {value!r}."
     assert {edge.__name__: edge({name: value}, settings) for edge in edges} == {
-        edge.__name__: sentence for edge in edges
+        edge.__name__: f"{name_at(edge, name)} must be {expected}, not {value!r}." for edge in edges
     }
 
 
 def test_more_than_the_operator_lets_is_refused_with_the_same_sentence(settings: Settings) -> None:
     given, sentence = {"max_steps": 1001}, "max_steps may be at most 1,000 here, not 1,001."
-    assert (
-        by_the_page(given, settings)
-        == by_python(given | {"model": "builtin"}, settings)
-        == sentence
-    )
+    assert by_the_page(given, settings) == sentence.replace("max_steps", LABELS["max_steps"])
+    assert by_python(given | {"model": "builtin"}, settings) == sentence
     spec = RunSpec.of(given)
     assert refused(lambda: spec.limits_of_any(settings)) == sentence
 
