@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
 from functools import partial, wraps
 from typing import Any
 
@@ -37,7 +36,15 @@ from sandbox_ui.openai_api.models import ModelCatalogue
 from sandbox_ui.openai_api.parameters import SANDBOX_SUFFIX, Parameters, parse_parameters
 from sandbox_ui.openai_api.progress import RoundProgress
 from sandbox_ui.openai_api.responses import ResponsePresenter
-from sandbox_ui.routes.helpers import DISK_FULL_ERRNOS, DISK_FULL_MESSAGE, json_response
+from sandbox_ui.routes.helpers import (
+    DISK_FULL_ERRNOS,
+    DISK_FULL_MESSAGE,
+    Endpoint,
+    Permission,
+    Routes,
+    at,
+    json_response,
+)
 from sandbox_ui.runs.manager import RunManager
 from sandbox_ui.runs.service import RunService
 from sandbox_ui.workspace import file_response
@@ -47,10 +54,10 @@ _PURPOSES = ("user_data", "assistants", "vision")
 _MULTIPART_OVERHEAD = 64 * 1024
 _TOO_LARGE = partial(ApiError, f"A file may have at most {format_size(MAX_FILE_BYTES)}.", 413)
 _METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
-_Handler = Callable[[Request], Awaitable[Response]]
+_CONTAINER_FILE = "/v1/containers/{container}/files/{file}"
 
 
-class OpenAIRoutes:
+class OpenAIRoutes(Routes):
     """Routes below ``/v1``, with OpenAI's requests, answers and errors."""
 
     def __init__(
@@ -69,36 +76,30 @@ class OpenAIRoutes:
         self._files = FileStore(runs, catalog, quota)
         self._launcher = Launcher(RunService(runs, settings), catalog, self._files)
 
+    def _route(
+        self, path: str, endpoint: Endpoint, method: str, _permission: Permission | None
+    ) -> Route:
+        return Route(path, _with_api_errors(endpoint), methods=[method])
+
     @property
     def routes(self) -> list[Route]:
-        """Routes, to be registered before Gradio's; the last one answers all other paths."""
-        container = "/v1/containers/{container}/files/{file}"
-        return [
-            _route("/v1/models", self.list_models),
-            _route("/v1/models/{model:any}", self.describe_model),
-            _route("/v1/chat/completions", self.create_completion, "POST"),
-            _route("/v1/responses", self.create_response, "POST"),
-            _route("/v1/responses/{response}", self.describe_response),
-            _route("/v1/files", self.list_files),
-            _route("/v1/files", self.upload, "POST"),
-            _route("/v1/files/{file}", self.describe_file),
-            _route("/v1/files/{file}", self.delete_file, "DELETE"),
-            _route("/v1/files/{file}/content", self.download),
-            _route(container, self.describe_file),
-            _route(f"{container}/content", self.download),
-            Route("/v1/{path:any}", _with_api_errors(_unknown_path), methods=_METHODS),
-        ]
+        """Return the routes; the last one answers all other paths."""
+        unknown = Route("/v1/{path:any}", _with_api_errors(_unknown_path), methods=_METHODS)
+        return [*super().routes, unknown]
 
+    @at("/v1/models")
     async def list_models(self, request: Request) -> Response:
         """Return the models."""
         models = await run_sync(self._models.list_models, get_access(request).user)
         return json_response({"object": "list", "data": models})
 
+    @at("/v1/models/{model:any}")
     async def describe_model(self, request: Request) -> Response:
         """Return one model."""
         model, user = request.path_params["model"], get_access(request).user
         return json_response(await run_sync(self._models.find, model, user))
 
+    @at("/v1/chat/completions", method="POST")
     async def create_completion(self, request: Request) -> Response:
         """Answer a chat completion's request with a run."""
         body = await _read_object(request)
@@ -106,6 +107,7 @@ class OpenAIRoutes:
         given = parse_chat_messages(body.get("messages"))
         return await self._answer(request, Order(parameters, given, None), ChatPresenter)
 
+    @at("/v1/responses", method="POST")
     async def create_response(self, request: Request) -> Response:
         """Answer a response's request with a run, or with the next round of one."""
         body = await _read_object(request)
@@ -116,6 +118,7 @@ class OpenAIRoutes:
             raise ApiError("previous_response_id must be a text.", param="previous_response_id")
         return await self._answer(request, Order(parameters, given, previous), ResponsePresenter)
 
+    @at("/v1/responses/{response}")
     async def describe_response(self, request: Request) -> Response:
         """Return a response that was made before, from its run's journal."""
         response_id = request.path_params["response"]
@@ -138,11 +141,13 @@ class OpenAIRoutes:
                 presenter.write(piece)
         return json_response(await presenter.describe())
 
+    @at("/v1/files")
     async def list_files(self, request: Request) -> Response:
         """Return the uploaded files."""
         files = await run_sync(self._files.uploads, get_access(request).user.id)
         return json_response({"object": "list", "data": files, "has_more": False})
 
+    @at("/v1/files", method="POST")
     async def upload(self, request: Request) -> Response:
         """Store an uploaded file."""
         access = get_access(request)
@@ -162,11 +167,13 @@ class OpenAIRoutes:
             stored = await run_sync(self._files.upload, owner, form.file_name, path)
         return json_response(stored)
 
+    @at("/v1/files/{file}", _CONTAINER_FILE)
     async def describe_file(self, request: Request) -> Response:
         """Return a file's object."""
         ref = await run_sync(self._files.find, _file_id(request), get_access(request))
         return json_response(await run_sync(self._files.describe, ref))
 
+    @at("/v1/files/{file}", method="DELETE")
     async def delete_file(self, request: Request) -> Response:
         """Delete an uploaded file."""
         file_id, access = _file_id(request), get_access(request)
@@ -175,6 +182,7 @@ class OpenAIRoutes:
         await run_sync(self._files.delete, ref)
         return json_response({"id": file_id, "object": "file", "deleted": True})
 
+    @at("/v1/files/{file}/content", f"{_CONTAINER_FILE}/content")
     async def download(self, request: Request) -> Response:
         """Return a file's content."""
         ref = await run_sync(self._files.find, _file_id(request), get_access(request))
@@ -205,11 +213,7 @@ class OpenAIRoutes:
         return links
 
 
-def _route(path: str, handler: _Handler, method: str = "GET") -> Route:
-    return Route(path, _with_api_errors(handler), methods=[method])
-
-
-def _with_api_errors(handler: _Handler) -> _Handler:
+def _with_api_errors(handler: Endpoint) -> Endpoint:
     @wraps(handler)
     async def checked(request: Request) -> Response:
         try:

@@ -2,6 +2,7 @@
 
 import html
 import re
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from urllib.parse import parse_qs
@@ -10,48 +11,34 @@ from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
-from starlette.routing import Route
 
 from agent.errors import StudioError
 from sandbox_ui.auth.access import get_access
 from sandbox_ui.auth.accounts import TooManyAttempts, WrongPassword
 from sandbox_ui.auth.identity import Identities
 from sandbox_ui.auth.tokens import Token
-from sandbox_ui.routes.helpers import json_response, read_json, route
+from sandbox_ui.routes.helpers import Routes, at, json_response, read_json
 
 _PAGE = Path(__file__).parents[2] / "static" / "pages" / "login.html"
 _BACK_QUERY = re.compile(r"[\w=&%.+-]{0,500}")
 _NO_STORE = {"Cache-Control": "no-store"}
 
 
-class AuthRoutes:
+@dataclass(frozen=True)
+class AuthRoutes(Routes):
     """Routes for identities."""
 
-    def __init__(self, identities: Identities) -> None:
-        self._identities = identities
-        self._sign_in_limiter = CapacityLimiter(
-            1
-        )  # waiting sign-ins occupy no threads of other requests
+    _identities: Identities
+    _sign_in_limiter: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(1))
 
-    @property
-    def routes(self) -> list[Route]:
-        """Routes, to be registered before Gradio's."""
-        return [
-            route("/login", self.sign_in_page),
-            route("/login", self.sign_in, "POST"),
-            route("/logout", self.sign_out, "POST"),
-            route("/api/me", self.current_user),
-            route("/api/tokens", self.tokens),
-            route("/api/tokens", self.create_token, "POST"),
-            route("/api/tokens/{token}", self.revoke_token, "DELETE"),
-        ]
-
+    @at("/login")
     async def sign_in_page(self, request: Request) -> Response:
         """Return the sign-in page."""
         if not self._identities.accounts or not get_access(request).is_guest:
             return RedirectResponse("./", 303)
         return _page()
 
+    @at("/login", method="POST")
     async def sign_in(self, request: Request) -> Response:
         """Sign in with the form's ``name`` and ``password``; redirect back."""
         form = await _read_form(request)
@@ -70,11 +57,13 @@ class AuthRoutes:
         cookie = self._identities.cookies.session_cookie(request, user)
         return RedirectResponse(location, 303, _NO_STORE | {"Set-Cookie": cookie})
 
+    @at("/logout", method="POST")
     async def sign_out(self, request: Request) -> Response:
         """Sign the browser out."""
         cookie = self._identities.cookies.sign_out_cookie(request)
         return RedirectResponse("./", 303, _NO_STORE | {"Set-Cookie": cookie})
 
+    @at("/api/me")
     async def current_user(self, request: Request) -> Response:
         """Return the user, with the flags ``accounts`` and ``single_owner``."""
         access = get_access(request)
@@ -87,11 +76,13 @@ class AuthRoutes:
         user = access.user
         return json_response({"guest": False, "name": user.name, "operator": user.operator} | flags)
 
+    @at("/api/tokens")
     async def tokens(self, request: Request) -> Response:
         """Return the user's tokens, without their texts."""
         tokens = await run_sync(self._identities.tokens.for_owner, get_access(request).user.id)
         return json_response({"tokens": [_token_row(token) for token in tokens]})
 
+    @at("/api/tokens", method="POST")
     async def create_token(self, request: Request) -> Response:
         """Create a token with a ``label``; only this response contains its ``text``."""
         label = (await read_json(request)).get("label", "")
@@ -103,6 +94,7 @@ class AuthRoutes:
         )
         return json_response(_token_row(token) | {"text": text}, 201)
 
+    @at("/api/tokens/{token}", method="DELETE")
     async def revoke_token(self, request: Request) -> Response:
         """Revoke one of the user's tokens."""
         owner, token = get_access(request).user.id, request.path_params["token"]

@@ -4,7 +4,7 @@ import errno
 import json
 from collections.abc import Awaitable, Callable
 from functools import partial, wraps
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from anyio.to_thread import run_sync
 from pydantic_core import to_json
@@ -57,6 +57,7 @@ DISK_FULL_MESSAGE = (
     "Delete runs that are no longer needed and try again."
 )
 Permission = Literal["view", "edit"]
+_Handler = TypeVar("_Handler", bound=Callable[..., Awaitable[Response]])
 
 
 class _AnyPathConvertor(Convertor[str]):
@@ -90,6 +91,36 @@ def route(
     """
     permission = permission or ("view" if method == "GET" else "edit")
     return Route(path, _with_json_errors(endpoint, permission), methods=[method])
+
+
+class Routes:
+    """Handlers of requests, with their addresses, to be registered before Gradio's."""
+
+    @property
+    def routes(self) -> list[Route]:
+        """Return the routes in the order of the handlers."""
+        return [
+            self._route(path, getattr(self, name), method, permission)
+            for name, handler in vars(type(self)).items()
+            for path, method, permission in getattr(handler, "addresses", ())
+        ]
+
+    def _route(
+        self, path: str, endpoint: Endpoint, method: str, permission: Permission | None
+    ) -> Route:
+        return route(path, endpoint, method, permission=permission)
+
+
+def at(
+    *paths: str, method: str = "GET", permission: Permission | None = None
+) -> Callable[[_Handler], _Handler]:
+    """Give a method of ``Routes`` its addresses; see ``route``."""
+
+    def add(handler: _Handler) -> _Handler:
+        vars(handler)["addresses"] = [(path, method, permission) for path in paths]
+        return handler
+
+    return add
 
 
 def get_run_id(request: Request) -> str:

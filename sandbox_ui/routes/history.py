@@ -1,13 +1,13 @@
 """Routes for the catalog of runs: list, search, rename, pin, delete."""
 
 import re
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from agent.errors import StudioError, UsageError
 from agent.events import StepNoted, now
@@ -17,11 +17,12 @@ from sandbox_ui.experiments.listing import RunListing
 from sandbox_ui.history.catalog import Catalog, Relations
 from sandbox_ui.routes.helpers import (
     RUN_PATH,
+    Routes,
+    at,
     change_title_or_pin,
     get_run_id,
     json_response,
     read_json,
-    route,
 )
 
 _MAX_PAGE_SIZE, _MAX_QUERY, _MAX_RUNS = 200, 200, 500
@@ -29,26 +30,15 @@ _MAX_TEXT = 300
 _NO_RELATIONS = Relations()
 
 
-class HistoryRoutes:
+@dataclass(frozen=True)
+class HistoryRoutes(Routes):
     """Routes for the catalog of runs."""
 
-    def __init__(self, catalog: Catalog, listing: RunListing, retention_text: str) -> None:
-        self._catalog = catalog
-        self._listing = listing
-        self._retention_text = retention_text
+    _catalog: Catalog
+    _listing: RunListing
+    _retention_text: str
 
-    @property
-    def routes(self) -> list[Route]:
-        """Routes, to be registered before Gradio's."""
-        return [
-            route("/api/runs", self.list),
-            route("/api/runs", self.delete_several, "DELETE"),
-            route("/api/space", self.reclaimable_bytes),
-            route(RUN_PATH, self.change, "PATCH"),
-            route(RUN_PATH, self.delete, "DELETE"),
-            route(f"{RUN_PATH}/steps/{{step:int}}/notes", self.add_note, "POST"),
-        ]
-
+    @at("/api/runs")
     async def list(self, request: Request) -> Response:
         """List the started runs, the comparisons and the evaluations, newest first.
 
@@ -96,6 +86,7 @@ class HistoryRoutes:
             row["comparison"] = comparison
         return json_response(rows | {"now": now()})
 
+    @at(f"{RUN_PATH}/steps/{{step:int}}/notes", method="POST")
     async def add_note(self, request: Request) -> Response:
         """Add the note ``text`` to a step."""
         text, step = (await read_json(request)).get("text"), request.path_params["step"]
@@ -104,19 +95,23 @@ class HistoryRoutes:
         await run_sync(self._catalog.annotate, get_run_id(request), StepNoted(step=step, text=text))
         return Response(status_code=204)
 
+    @at("/api/space")
     async def reclaimable_bytes(self, request: Request) -> Response:
         """Return the bytes that deletion frees: ``{"reclaimable": bytes}``; ``run`` repeats."""
         runs = await _get_run_ids(request)
         return json_response({"reclaimable": await run_sync(self._catalog.reclaimable_bytes, runs)})
 
+    @at(RUN_PATH, method="PATCH")
     async def change(self, request: Request) -> Response:
         """Change the ``title`` (empty: the task's first line) or ``pinned``."""
         return await change_title_or_pin(request, self._catalog, get_run_id(request))
 
+    @at(RUN_PATH, method="DELETE")
     async def delete(self, request: Request) -> Response:
         """Delete a run with all its data: ``{"freed": bytes}``."""
         return json_response({"freed": await run_sync(self._catalog.delete, [get_run_id(request)])})
 
+    @at("/api/runs", method="DELETE")
     async def delete_several(self, request: Request) -> Response:
         """Delete runs (``run``, repeated): ``{"freed": bytes}``."""
         return json_response(

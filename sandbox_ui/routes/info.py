@@ -1,6 +1,7 @@
 """Routes of the studio itself: health, examples, rendered Markdown."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
 from typing import Any
@@ -8,36 +9,28 @@ from typing import Any
 from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from agent.examples import examples
 from sandbox_ui.auth.access import get_access
 from sandbox_ui.preview.base import PreviewRequest
 from sandbox_ui.preview.service import PreviewService
-from sandbox_ui.routes.helpers import json_response, route
+from sandbox_ui.routes.helpers import Routes, at, json_response
 
 
-class InfoRoutes:
+@dataclass(frozen=True)
+class InfoRoutes(Routes):
     """Routes that do not belong to a run."""
 
-    def __init__(self, health: Callable[[], Any], previews: PreviewService) -> None:
-        self._health = health
-        self._previews = previews
+    _health: Callable[[], Any]
+    _previews: PreviewService
 
-    @property
-    def routes(self) -> list[Route]:
-        """Routes, to be registered before Gradio's."""
-        return [
-            route("/healthz", self.healthz),
-            route("/api/examples", self.examples),
-            route("/api/markdown", self.markdown, "POST"),
-        ]
-
+    @at("/healthz")
     async def healthz(self, request: Request) -> Response:
         """Return the state of engine, image and model; guests get only ``ok``."""
         health = self._health()
         return json_response({"ok": health["ok"]} if get_access(request).is_guest else health)
 
+    @at("/api/examples")
     async def examples(self, _request: Request) -> Response:
         """Return the examples; those with ``seconds`` play without a model."""
         all_examples = await run_sync(examples)
@@ -58,6 +51,7 @@ class InfoRoutes:
             ]
         )
 
+    @at("/api/markdown", method="POST")
     async def markdown(self, request: Request) -> Response:
         """Return the body's Markdown as sanitized HTML."""
         text = await request.body()

@@ -1,39 +1,31 @@
 """Routes for models: what is known of one, and the servers of this machine."""
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from agent.models.passport.store import PassportStore
 from agent.models.transport.base_url import same_endpoint
 from agent.settings import Settings
 from sandbox_ui.auth.access import get_access
 from sandbox_ui.auth.user import User
-from sandbox_ui.routes.helpers import json_response, route
+from sandbox_ui.routes.helpers import Routes, at, json_response
 from sandbox_ui.scheduling.limiter import PerUserLimiter
 
 _MAX_SEARCHES = 2
 
 
-class ModelRoutes:
+@dataclass(frozen=True)
+class ModelRoutes(Routes):
     """Routes for models."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        self._limiter = PerUserLimiter(_MAX_SEARCHES, 1)
+    _settings: Settings
+    _limiter: PerUserLimiter = field(default_factory=lambda: PerUserLimiter(_MAX_SEARCHES, 1))
 
-    @property
-    def routes(self) -> list[Route]:
-        """Routes, to be registered before Gradio's."""
-        return [
-            route("/api/models/passport", self.passport),
-            route("/api/models/local", self.local, "POST"),
-        ]
-
+    @at("/api/models/passport")
     async def passport(self, request: Request) -> Response:
         """Return what is known of ``model`` at ``baseUrl``, or null, to who may use it."""
         access = get_access(request)
@@ -44,6 +36,7 @@ class ModelRoutes:
         found = await run_sync(self._find, base_url, model, access.user)
         return json_response({"passport": found})
 
+    @at("/api/models/local", method="POST")
     async def local(self, request: Request) -> Response:
         """Return the model servers of this machine; for the operator only."""
         access = get_access(request)

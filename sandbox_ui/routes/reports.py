@@ -1,16 +1,16 @@
 """Route of a run's report: one HTML file, for download."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route
 
 from agent.errors import UsageError
 from agent.report.budget import Budget
 from agent.report.report import report_parts
-from sandbox_ui.routes.helpers import RUN_PATH, get_run_id, route
+from sandbox_ui.routes.helpers import RUN_PATH, Routes, at, get_run_id
 from sandbox_ui.routes.workspace.archives import download_name
 from sandbox_ui.runs.manager import RunManager
 from sandbox_ui.workspace.file_response import content_disposition
@@ -21,18 +21,14 @@ _MAX_MEGABYTES = 500
 _DEFAULT_MEGABYTES = 20
 
 
-class ReportRoutes:
+@dataclass(frozen=True)
+class ReportRoutes(Routes):
     """Routes of reports; none shows the key of the operator's endpoint."""
 
-    def __init__(self, runs: RunManager, key: str) -> None:
-        self._runs = runs
-        self._key = key
+    _runs: RunManager
+    _key: str
 
-    @property
-    def routes(self) -> list[Route]:
-        """Routes, to be registered before Gradio's."""
-        return [route(f"{RUN_PATH}/report.html", self.report)]
-
+    @at(f"{RUN_PATH}/report.html")
     async def report(self, request: Request) -> Response:
         """Return the run as one HTML file with at most ``files`` MB of its files."""
         run, budget = get_run_id(request), get_budget(request)

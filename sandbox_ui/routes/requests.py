@@ -6,14 +6,13 @@ shown to the run's owner only. The address of the operator's endpoint is shown t
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
 
 from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route
 
 from agent.errors import NotStored, RunError
 from agent.models.endpoint.apis import api_named
@@ -22,7 +21,7 @@ from agent.runs.requests import snippets
 from agent.runs.requests.body import RebuiltRequest, read_rounds, rebuild_request
 from agent.runs.requests.records import RecordedRequest, read_log, read_response, read_tools
 from sandbox_ui.auth.access import Access, ReadOnly, get_access
-from sandbox_ui.routes.helpers import RUN_PATH, get_run_id, get_step, json_response, route
+from sandbox_ui.routes.helpers import RUN_PATH, Routes, at, get_run_id, get_step, json_response
 from sandbox_ui.runs.manager import RunManager
 from sandbox_ui.scheduling.limiter import PerUserLimiter
 
@@ -39,27 +38,22 @@ _MAX_CONCURRENT, _MAX_PER_USER = 4, 2  # a request is built from the whole journ
 _PATH = f"{RUN_PATH}/steps/{{step:int}}"
 
 
-class RequestRoutes:
+@dataclass(frozen=True)
+class RequestRoutes(Routes):
     """Routes of requests."""
 
-    def __init__(self, runs: RunManager) -> None:
-        self._runs = runs
-        self._limiter = PerUserLimiter(_MAX_CONCURRENT, _MAX_PER_USER)
+    _runs: RunManager
+    _limiter: PerUserLimiter = field(
+        default_factory=lambda: PerUserLimiter(_MAX_CONCURRENT, _MAX_PER_USER)
+    )
 
-    @property
-    def routes(self) -> list[Route]:
-        """Routes, to be registered before Gradio's."""
-        return [
-            route(f"{RUN_PATH}/requests", self.settings),
-            route(f"{_PATH}/request", self.request),
-            route(f"{_PATH}/response", self.response),
-        ]
-
+    @at(f"{RUN_PATH}/requests")
     async def settings(self, request: Request) -> Response:
         """Return the prompts and settings of a run's rounds, and a list of its requests."""
         read = partial(self._settings, get_run_id(request), Viewer(request))
         return json_response(await self._limiter.run(get_access(request).limiter_key, read))
 
+    @at(f"{_PATH}/request")
     async def request(self, request: Request) -> Response:
         """Return the request of a step; ``attempt`` is one of several, ``as`` a snippet."""
         run, attempt = get_run_id(request), get_step(request, "attempt") or 0
@@ -71,6 +65,7 @@ class RequestRoutes:
             return PlainTextResponse(await run_sync(viewer.snippet, rebuilt, form))
         return json_response(viewer.describe(rebuilt))
 
+    @at(f"{_PATH}/response")
     async def response(self, request: Request) -> Response:
         """Return the raw response to a step's request as plain text."""
         run, step = get_run_id(request), request.path_params["step"]

@@ -1,52 +1,44 @@
 """Routes of runs: start and stop, drafts, the event stream, steps, search and exports."""
 
 import asyncio
+from dataclasses import dataclass
 
 from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
-from starlette.routing import Route
 
 from agent.history.export import conversation_markdown
 from sandbox_ui.auth.access import Access, get_access
 from sandbox_ui.routes.helpers import (
     RUN_PATH,
+    Routes,
+    at,
     download_headers,
     get_run_id,
     get_step,
     json_response,
     read_json,
-    route,
 )
 from sandbox_ui.runs import sse
+from sandbox_ui.runs.manager import RunManager
 from sandbox_ui.runs.service import RunRequest, RunService
 
 _MARKDOWN = "text/markdown; charset=utf-8"
 _WORDS = 200
 
 
-class RunRoutes:
+@dataclass(frozen=True)
+class RunRoutes(Routes):
     """Routes of runs."""
 
-    def __init__(self, service: RunService, closing: asyncio.Event) -> None:
-        self._service, self._runs = service, service.runs
-        self._closing = closing
+    _service: RunService
+    _closing: asyncio.Event
 
     @property
-    def routes(self) -> list[Route]:
-        """Routes, to be registered before Gradio's."""
-        return [
-            route("/api/runs", self.create, "POST"),
-            route(f"{RUN_PATH}/stop", self.stop, "POST"),
-            route("/api/presence", self.presence),
-            route(f"{RUN_PATH}/events", self.events),
-            route(f"{RUN_PATH}/steps/{{step:int}}", self.step),
-            route(f"{RUN_PATH}/find", self.find),
-            route(f"{RUN_PATH}/conversation.md", self.conversation),
-            route(f"{RUN_PATH}/steps.csv", self.steps_csv),
-            route(f"{RUN_PATH}/tokens", self.tokens),
-        ]
+    def _runs(self) -> RunManager:
+        return self._service.runs
 
+    @at("/api/runs", method="POST")
     async def create(self, request: Request) -> Response:
         """Start a run; without a body, create a draft to attach files to: ``{"run": …}``.
 
@@ -67,16 +59,19 @@ class RunRoutes:
             access.require_edit(draft)
         return self._service.start(wanted, access.user, draft)
 
+    @at(f"{RUN_PATH}/stop", method="POST")
     async def stop(self, request: Request) -> Response:
         """Stop the run: its command is terminated, its files and its sandbox are kept."""
         run = get_run_id(request)
         await run_sync(self._runs.stop, run)
         return JSONResponse({"run": run})
 
+    @at("/api/presence")
     async def presence(self, _request: Request) -> Response:
         """Stream pings, so that a page without a run notices when the server is gone."""
         return sse.presence(self._closing)
 
+    @at(f"{RUN_PATH}/events")
     async def events(self, request: Request) -> Response:
         """Stream the run's events; ``Last-Event-ID`` or ``cursor`` resumes the stream."""
         run, access = get_run_id(request), get_access(request)
@@ -88,18 +83,21 @@ class RunRoutes:
             can_edit=access.can_edit(run),
         )
 
+    @at(f"{RUN_PATH}/steps/{{step:int}}")
     async def step(self, request: Request) -> Response:
         """Return the events of one step."""
         feed = self._runs.feed(get_run_id(request))
         body = await run_sync(feed.step_events, request.path_params["step"])
         return Response(body, media_type="application/json")
 
+    @at(f"{RUN_PATH}/find")
     async def find(self, request: Request) -> Response:
         """Return the matches for the words ``q`` in the run."""
         feed = self._runs.feed(get_run_id(request))
         words = request.query_params.get("q", "")[:_WORDS]
         return json_response({"matches": await run_sync(feed.find, words)})
 
+    @at(f"{RUN_PATH}/conversation.md")
     async def conversation(self, request: Request) -> Response:
         """Return the whole run as a Markdown download."""
         events = self._runs.feed(get_run_id(request)).events()
@@ -108,6 +106,7 @@ class RunRoutes:
             text, headers=download_headers("conversation.md"), media_type=_MARKDOWN
         )
 
+    @at(f"{RUN_PATH}/steps.csv")
     async def steps_csv(self, request: Request) -> Response:
         """Return the steps as a CSV download."""
         table = await run_sync(self._runs.feed(get_run_id(request)).steps_csv)
@@ -115,6 +114,7 @@ class RunRoutes:
             table, headers=download_headers("steps.csv"), media_type="text/csv; charset=utf-8"
         )
 
+    @at(f"{RUN_PATH}/tokens")
     async def tokens(self, request: Request) -> Response:
         """Return the tokens of each step after the number ``after``, and their totals."""
         after = get_step(request, "after") or 0

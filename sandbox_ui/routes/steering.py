@@ -1,69 +1,61 @@
 """Routes that steer a run while it works: pause, messages, approval of calls, their results."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from agent.errors import UsageError
 from agent.loop.steering import Steering
-from sandbox_ui.routes.helpers import RUN_PATH, get_run_id, json_response, read_json, route
+from sandbox_ui.routes.helpers import RUN_PATH, Routes, at, get_run_id, json_response, read_json
 from sandbox_ui.runs.manager import RunManager
 
 
-class SteeringRoutes:
+@dataclass(frozen=True)
+class SteeringRoutes(Routes):
     """Routes that steer a run."""
 
-    def __init__(self, runs: RunManager) -> None:
-        self._runs = runs
+    _runs: RunManager
 
-    @property
-    def routes(self) -> list[Route]:
-        """Routes, to be registered before Gradio's."""
-        return [
-            route(f"{RUN_PATH}/steering", self.state),
-            route(f"{RUN_PATH}/pause", self.pause, "POST"),
-            route(f"{RUN_PATH}/resume", self.resume, "POST"),
-            route(f"{RUN_PATH}/step", self.step, "POST"),
-            route(f"{RUN_PATH}/messages", self.send, "POST"),
-            route(f"{RUN_PATH}/messages/{{message}}", self.revoke, "DELETE"),
-            route(f"{RUN_PATH}/approval", self.set_approval, "PUT"),
-            route(f"{RUN_PATH}/approval", self.decide, "POST"),
-            route(f"{RUN_PATH}/observation", self.edit_observation, "POST"),
-        ]
-
+    @at(f"{RUN_PATH}/steering")
     async def state(self, request: Request) -> Response:
         """Return whether the run is paused, its rules, and what waits; see ``SteeringState``."""
         steering = self._runs.steering(get_run_id(request))
         return json_response(steering.state)
 
+    @at(f"{RUN_PATH}/pause", method="POST")
     async def pause(self, request: Request) -> Response:
         """Let the run wait before its next model turn."""
         return await self._steered(request, Steering.pause)
 
+    @at(f"{RUN_PATH}/resume", method="POST")
     async def resume(self, request: Request) -> Response:
         """Let a paused run go on."""
         return await self._steered(request, Steering.resume)
 
+    @at(f"{RUN_PATH}/step", method="POST")
     async def step(self, request: Request) -> Response:
         """Let a paused run take one step."""
         return await self._steered(request, Steering.step)
 
+    @at(f"{RUN_PATH}/messages", method="POST")
     async def send(self, request: Request) -> Response:
         """Send the message ``text``, which the model receives with its next observation."""
         text = _text(await read_json(request), "text")
         steering = self._runs.active_steering(get_run_id(request), text)
         return json_response(await run_sync(steering.queue_message, text), 201)
 
+    @at(f"{RUN_PATH}/messages/{{message}}", method="DELETE")
     async def revoke(self, request: Request) -> Response:
         """Take back a message that was not delivered yet."""
         steering = self._runs.steering(get_run_id(request))
         await run_sync(steering.revoke_message, request.path_params["message"])
         return json_response(steering.state)
 
+    @at(f"{RUN_PATH}/approval", method="PUT")
     async def set_approval(self, request: Request) -> Response:
         """Set the ``rules`` by which calls wait; before, during and after a round."""
         rules = (await read_json(request)).get("rules")
@@ -73,6 +65,7 @@ class SteeringRoutes:
         await run_sync(steering.set_approval, rules)
         return json_response(steering.state)
 
+    @at(f"{RUN_PATH}/approval", method="POST")
     async def decide(self, request: Request) -> Response:
         """Allow, edit or deny the ``call`` that waits, by its id."""
         body = await read_json(request)
@@ -80,6 +73,7 @@ class SteeringRoutes:
         _decide(steering, body)
         return json_response(steering.state)
 
+    @at(f"{RUN_PATH}/observation", method="POST")
     async def edit_observation(self, request: Request) -> Response:
         """Let the model see ``text`` as the result of ``call``, which was not sent to it yet."""
         body = await read_json(request)

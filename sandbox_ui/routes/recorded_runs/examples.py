@@ -1,5 +1,6 @@
 """Routes of saved examples: recorded runs that play without a model."""
 
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,6 @@ from typing import Any
 from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from agent.errors import RunActive
 from agent.replay import examples
@@ -16,32 +16,25 @@ from agent.replay.recording import IN_PROGRESS
 from agent.replay.replay import open_recording
 from agent.titles import title_for_task
 from sandbox_ui.auth.access import get_access
-from sandbox_ui.routes.helpers import RUN_PATH, get_run_id, json_response, route
+from sandbox_ui.routes.helpers import RUN_PATH, Routes, at, get_run_id, json_response
 from sandbox_ui.runs.manager import RunManager
 
 
-class SavedExampleRoutes:
+@dataclass(frozen=True)
+class SavedExampleRoutes(Routes):
     """Routes of saved examples."""
 
-    def __init__(self, runs: RunManager, data: Path, limits: ExampleLimits) -> None:
-        self._runs = runs
-        self._data = data
-        self._limits = limits
+    _runs: RunManager
+    _data: Path
+    _limits: ExampleLimits
 
-    @property
-    def routes(self) -> list[Route]:
-        """Routes, to be registered before Gradio's."""
-        return [
-            route(f"{RUN_PATH}/example", self.save, "POST"),
-            route("/api/examples/saved", self.list_saved),
-            route("/api/examples/saved/{example}", self.delete, "DELETE"),
-        ]
-
+    @at(f"{RUN_PATH}/example", method="POST")
     async def save(self, request: Request) -> Response:
         """Save the run as an example of the user: ``{"id": …, "title": …}``."""
         save = partial(self._save, get_run_id(request), get_access(request).user.id)
         return json_response(await run_sync(save), 201)
 
+    @at("/api/examples/saved")
     async def list_saved(self, request: Request) -> Response:
         """Return the user's saved examples, as in ``/api/examples``."""
         if get_access(request).is_guest:
@@ -49,6 +42,7 @@ class SavedExampleRoutes:
         found = await run_sync(examples.load_all, self._data, get_access(request).user.id)
         return json_response([_row(each) for each in found])
 
+    @at("/api/examples/saved/{example}", method="DELETE")
     async def delete(self, request: Request) -> Response:
         """Delete one of the user's saved examples."""
         owner, example = get_access(request).user.id, request.path_params["example"]

@@ -1,12 +1,12 @@
 """Routes of forks: what one would lack, making one, and a run's family."""
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from agent import prompts
 from agent.errors import RunError, UsageError
@@ -18,38 +18,31 @@ from sandbox_ui.auth.access import Access, get_access
 from sandbox_ui.history.catalog import Catalog
 from sandbox_ui.routes.helpers import (
     RUN_PATH,
+    Routes,
+    at,
     get_run_id,
     get_step,
     json_response,
     read_json,
-    route,
 )
 from sandbox_ui.runs.manager import RunManager
 
 
-class ForkRoutes:
+@dataclass(frozen=True)
+class ForkRoutes(Routes):
     """Routes of forks."""
 
-    def __init__(self, runs: RunManager, catalog: Catalog) -> None:
-        self._runs = runs
-        self._catalog = catalog
+    _runs: RunManager
+    _catalog: Catalog
 
-    @property
-    def routes(self) -> list[Route]:
-        """Routes, to be registered before Gradio's."""
-        return [
-            route(f"{RUN_PATH}/fork", self.describe),
-            route(f"{RUN_PATH}/fork", self.create, "POST"),
-            route(f"{RUN_PATH}/family", self.family),
-            route(f"{RUN_PATH}/family/tree", self.family_tree),
-        ]
-
+    @at(f"{RUN_PATH}/fork")
     async def describe(self, request: Request) -> Response:
         """Return what a fork after ``step`` would start with and lack; see ``ForkDescription``."""
         step = get_step(request) or 0
         described = await run_sync(self._runs.describe_fork, get_run_id(request), step)
         return json_response(described)
 
+    @at(f"{RUN_PATH}/fork", method="POST")
     async def create(self, request: Request) -> Response:
         """Make a fork, which waits for its first message: ``{"run": …}``.
 
@@ -61,6 +54,7 @@ class ForkRoutes:
         fork = partial(self._runs.fork, run, _step(body), user.id, **_changes(body))
         return json_response({"run": await run_sync(fork)}, 201)
 
+    @at(f"{RUN_PATH}/family")
     async def family(self, request: Request) -> Response:
         """Return the ``parent``, or null, and the ``children``, the newest first.
 
@@ -70,6 +64,7 @@ class ForkRoutes:
         run, access = get_run_id(request), get_access(request)
         return json_response(await run_sync(self._family, run, access))
 
+    @at(f"{RUN_PATH}/family/tree")
     async def family_tree(self, request: Request) -> Response:
         """Return the whole family as ``members``, depth first, and whether there are ``more``.
 

@@ -1,12 +1,12 @@
 """Routes to import traces of other tools, and to export runs in their formats."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route
 
 from agent.errors import RunError, TraceError
 from agent.runs.folder import RunFolder
@@ -18,7 +18,14 @@ from sandbox_ui.auth.access import get_access
 from sandbox_ui.history.catalog import Catalog
 from sandbox_ui.limits.quota import Quota, Reservation
 from sandbox_ui.limits.receiving import Receiver
-from sandbox_ui.routes.helpers import RUN_PATH, download_headers, get_run_id, json_response, route
+from sandbox_ui.routes.helpers import (
+    RUN_PATH,
+    Routes,
+    at,
+    download_headers,
+    get_run_id,
+    json_response,
+)
 from sandbox_ui.runs.manager import RunManager
 from sandbox_ui.scheduling.limiter import PerUserLimiter
 from sandbox_ui.workspace.body_writer import write_body
@@ -28,27 +35,18 @@ _CONCURRENT_IMPORTS = 2
 _TOO_LARGE = "The file has more than 1 GB. Split it."
 
 
-class ImportRoutes:
+@dataclass(frozen=True)
+class ImportRoutes(Routes):
     """Routes of traces."""
 
-    def __init__(
-        self, runs: RunManager, catalog: Catalog, quota: Quota, receiver: Receiver, data: Path
-    ) -> None:
-        self._runs = runs
-        self._catalog = catalog
-        self._quota = quota
-        self._data = data
-        self._receiver = receiver
-        self._limiter = PerUserLimiter(_CONCURRENT_IMPORTS, 1)
+    _runs: RunManager
+    _catalog: Catalog
+    _quota: Quota
+    _receiver: Receiver
+    _data: Path
+    _limiter: PerUserLimiter = field(default_factory=lambda: PerUserLimiter(_CONCURRENT_IMPORTS, 1))
 
-    @property
-    def routes(self) -> list[Route]:
-        """Routes, to be registered before Gradio's."""
-        return [
-            route("/api/imports", self.create, "POST"),
-            route(f"{RUN_PATH}/export/{{format}}", self.export),
-        ]
-
+    @at("/api/imports", method="POST")
     async def create(self, request: Request) -> Response:
         """Import the file in the body, called ``name``: ``{"runs": [{run, format, title}]}``."""
         access = get_access(request)
@@ -84,6 +82,7 @@ class ImportRoutes:
             stopped=stopped,
         )  # fmt: skip
 
+    @at(f"{RUN_PATH}/export/{{format}}")
     async def export(self, request: Request) -> Response:
         """Return the whole run in another tool's format, as a download."""
         name = request.path_params["format"]

@@ -1,43 +1,37 @@
 """Routes of the recorded runs that ship with the studio."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from agent.history import recordings
 from agent.workspace.versions.blobs import BlobStore
 from sandbox_ui.auth.access import get_access
 from sandbox_ui.history.catalog import Catalog
-from sandbox_ui.routes.helpers import json_response, route
+from sandbox_ui.routes.helpers import Routes, at, json_response
 from sandbox_ui.runs.manager import RunManager
 
 
-class RecordingRoutes:
+@dataclass(frozen=True)
+class RecordingRoutes(Routes):
     """Routes of the recorded runs that ship with the studio."""
 
-    def __init__(self, runs: RunManager, catalog: Catalog, data: Path, blobs: BlobStore) -> None:
-        self._runs = runs
-        self._catalog = catalog
-        self._data = data
-        self._blobs = blobs
+    _runs: RunManager
+    _catalog: Catalog
+    _data: Path
+    _blobs: BlobStore
 
-    @property
-    def routes(self) -> list[Route]:
-        """Routes, to be registered before Gradio's."""
-        return [
-            route("/api/recordings", self.list),
-            route("/api/recordings/{name}", self.open, "POST"),
-        ]
-
+    @at("/api/recordings")
     async def list(self, _request: Request) -> Response:
         """Return the recorded runs: ``name``, ``title``, ``about``, ``steps``, ``seconds``."""
         found = await run_sync(recordings.recordings)
         names = ("name", "title", "about", "steps", "seconds")
         return json_response([{name: getattr(each, name) for name in names} for each in found])
 
+    @at("/api/recordings/{name}", method="POST")
     async def open(self, request: Request) -> Response:
         """Return the user's ``run`` of a recording; it is copied from it the first time."""
         owner, name = get_access(request).user.id, request.path_params["name"]

@@ -1,11 +1,11 @@
 """Routes of replays: start one, and list those of a run."""
 
+from dataclasses import dataclass
 from typing import Any
 
 from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from agent.errors import RunActive, RunError
 from agent.limits import Limits
@@ -14,34 +14,28 @@ from agent.replay.replay import open_recording, prepare
 from agent.runs.folder import Parent
 from sandbox_ui.auth.access import get_access
 from sandbox_ui.history.catalog import Catalog
-from sandbox_ui.routes.helpers import RUN_PATH, get_run_id, json_response, route
+from sandbox_ui.routes.helpers import RUN_PATH, Routes, at, get_run_id, json_response
 from sandbox_ui.runs.manager import RunManager
 
 _MAX_LISTED = 20
 
 
-class ReplayRoutes:
+@dataclass(frozen=True)
+class ReplayRoutes(Routes):
     """Routes of replays."""
 
-    def __init__(self, runs: RunManager, catalog: Catalog, limits: Limits) -> None:
-        self._runs = runs
-        self._catalog = catalog
-        self._limits = limits
+    _runs: RunManager
+    _catalog: Catalog
+    _limits: Limits
 
-    @property
-    def routes(self) -> list[Route]:
-        """Routes, to be registered before Gradio's."""
-        return [
-            route(f"{RUN_PATH}/replays", self.create, "POST"),
-            route(f"{RUN_PATH}/replays", self.replays),
-        ]
-
+    @at(f"{RUN_PATH}/replays", method="POST")
     async def create(self, request: Request) -> Response:
         """Execute the run's recorded calls again in a new run: ``{"run": id}``."""
         owner = get_access(request).user.id
         replay = await run_sync(self._start, get_run_id(request), owner)
         return json_response({"run": replay}, 201)
 
+    @at(f"{RUN_PATH}/replays")
     async def replays(self, request: Request) -> Response:
         """Return the latest replays of the run that the user may see, latest first."""
         access, run = get_access(request), get_run_id(request)

@@ -5,13 +5,13 @@ import stat
 import tempfile
 import time
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 
 from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route
 
 from agent.errors import RecordNotAFile
 from agent.events import RunStarted
@@ -24,7 +24,7 @@ from agent.workspace.transfer.zip_stream import Member, ZipStream
 from agent.workspace.versions.blobs import content_path
 from agent.workspace.versions.log import ManifestLog
 from agent.workspace.versions.manifest import Manifest
-from sandbox_ui.routes.helpers import RUN_PATH, get_run_id, get_step, route
+from sandbox_ui.routes.helpers import RUN_PATH, Routes, at, get_run_id, get_step
 from sandbox_ui.runs.manager import RunManager
 from sandbox_ui.workspace.file_response import content_disposition
 
@@ -33,17 +33,13 @@ _FILE_MODE = stat.S_IFREG | 0o644
 _MAX_NAME = 60
 
 
-class ArchiveRoutes:
+@dataclass(frozen=True)
+class ArchiveRoutes(Routes):
     """Routes for zip exports."""
 
-    def __init__(self, runs: RunManager) -> None:
-        self._runs = runs
+    _runs: RunManager
 
-    @property
-    def routes(self) -> list[Route]:
-        """Routes, to be registered before Gradio's."""
-        return [route(f"{RUN_PATH}/zip", self.files), route(f"{RUN_PATH}/run.zip", self.run)]
-
+    @at(f"{RUN_PATH}/zip")
     async def files(self, request: Request) -> Response:
         """Export files and folders, each a percent-encoded ``path``; default all.
 
@@ -60,6 +56,7 @@ class ArchiveRoutes:
             name = f"{name}, step {step}"
         return _zip_response(request, archive, name)
 
+    @at(f"{RUN_PATH}/run.zip")
     async def run(self, request: Request) -> Response:
         """Export the whole run: files and their versions, journal, long outputs, other formats."""
         archive = await run_sync(self._zip_run, get_run_id(request))

@@ -1,12 +1,12 @@
 """Route for a user's file operations: create, rename, move, remove, and undo."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
 from agent.errors import WorkspaceError
 from agent.runs.user_changes import ChangeKind, UserChange
@@ -14,24 +14,20 @@ from agent.workspace import operations
 from agent.workspace.files import Workspace
 from agent.workspace.operations import ChangeResult
 from agent.workspace.paths import RelPath
-from sandbox_ui.routes.helpers import RUN_PATH, get_run_id, read_json, route
+from sandbox_ui.routes.helpers import RUN_PATH, Routes, at, get_run_id, read_json
 from sandbox_ui.runs.manager import RunManager
 
 _Body = dict[str, Any]
 _OperationResult = tuple[ChangeResult, list[UserChange]]
 
 
-class FileOperationRoutes:
+@dataclass(frozen=True)
+class FileOperationRoutes(Routes):
     """Route for file operations."""
 
-    def __init__(self, runs: RunManager) -> None:
-        self._runs = runs
+    _runs: RunManager
 
-    @property
-    def routes(self) -> list[Route]:
-        """Routes, to be registered before Gradio's."""
-        return [route(f"{RUN_PATH}/changes", self.change, "POST")]
-
+    @at(f"{RUN_PATH}/changes", method="POST")
     async def change(self, request: Request) -> Response:
         """Perform the operation that ``operation`` names.
 

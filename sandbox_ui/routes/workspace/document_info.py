@@ -6,14 +6,13 @@ from typing import Any, BinaryIO
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
 from agent.documents.text import extract_text
 from agent.errors import WorkspaceError
 from agent.util.charset.guess import encoding_label
 from agent.workspace.paths import RelPath
 from sandbox_ui.auth.access import get_access
-from sandbox_ui.routes.helpers import RUN_PATH, get_path, get_run_id, route
+from sandbox_ui.routes.helpers import RUN_PATH, Routes, at, get_path, get_run_id
 from sandbox_ui.runs.manager import RunManager
 from sandbox_ui.scheduling.limiter import PerUserLimiter
 from sandbox_ui.workspace.file_response import etag_of
@@ -23,7 +22,7 @@ _PREFIX = "/document-info/"
 _MAX_CONCURRENT, _MAX_PER_USER = 3, 2
 
 
-class DocumentInfoRoutes:
+class DocumentInfoRoutes(Routes):
     """Route for document statistics."""
 
     def __init__(self, runs: RunManager) -> None:
@@ -31,11 +30,7 @@ class DocumentInfoRoutes:
         self._cache: OrderedDict[tuple[str, ...], dict[str, Any]] = OrderedDict()
         self._limiter = PerUserLimiter(_MAX_CONCURRENT, _MAX_PER_USER)
 
-    @property
-    def routes(self) -> list[Route]:
-        """Routes, to be registered before Gradio's."""
-        return [route(f"{RUN_PATH}{_PREFIX}{{path:any}}", self.statistics)]
-
+    @at(f"{RUN_PATH}{_PREFIX}{{path:any}}")
     async def statistics(self, request: Request) -> Response:
         """Return ``pages``, ``words``, ``tokens``, ``characters``; null and a ``reason``.
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 
 from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
 from agent.errors import RunError, WorkspaceError
 from agent.runs.user_changes import UserChange
@@ -14,7 +14,7 @@ from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
 from agent.workspace.staging import FileWriter
 from agent.workspace.transfer.uploads import check_space
-from sandbox_ui.routes.helpers import RUN_PATH, get_path, get_run_id, get_step, route
+from sandbox_ui.routes.helpers import RUN_PATH, Routes, at, get_path, get_run_id, get_step
 from sandbox_ui.runs.manager import RunManager
 from sandbox_ui.workspace import file_response
 from sandbox_ui.workspace.body_writer import write_body
@@ -24,23 +24,14 @@ RemainingBytes = Callable[[str], int | None]
 _FILE = f"{RUN_PATH}/files/{{path:any}}"
 
 
-class FileRoutes:
+@dataclass(frozen=True)
+class FileRoutes(Routes):
     """Routes of workspace files."""
 
-    def __init__(self, runs: RunManager, remaining_bytes: RemainingBytes = lambda _: None) -> None:
-        self._runs = runs
-        self._remaining_bytes = remaining_bytes
+    _runs: RunManager
+    _remaining_bytes: RemainingBytes = lambda _: None
 
-    @property
-    def routes(self) -> list[Route]:
-        """Routes, to be registered before Gradio's."""
-        return [
-            route(_FILE, self.download),
-            route(_FILE, self.upload, "PUT"),
-            route(_FILE, self.remove, "DELETE"),
-            route(f"{RUN_PATH}/outputs/{{name}}", self.output),
-        ]
-
+    @at(_FILE)
     async def download(self, request: Request) -> Response:
         """Return a file as of a ``step``; ``inline=1`` displays it if that is safe."""
         path = get_path(request, b"/files/")
@@ -49,6 +40,7 @@ class FileRoutes:
         name = RelPath(path.name).display
         return await file_response.serve_file(request, file, name, inline=inline)
 
+    @at(_FILE, method="PUT")
     async def upload(self, request: Request) -> Response:
         """Create a file; if the name exists, the new file gets another name.
 
@@ -66,6 +58,7 @@ class FileRoutes:
             await run_sync(self._abort, run, upload)
         return JSONResponse(fields, 200 if version else 201, headers={"ETag": etag})
 
+    @at(_FILE, method="DELETE")
     async def remove(self, request: Request) -> Response:
         """Remove a file or a folder permanently; a missing one is not an error."""
         await run_sync(self._remove, get_run_id(request), get_path(request, b"/files/"))
@@ -105,6 +98,7 @@ class FileRoutes:
             workspace.remove(path)
             self._runs.record_user_changes(run, changes)
 
+    @at(f"{RUN_PATH}/outputs/{{name}}")
     async def output(self, request: Request) -> Response:
         """Return the full text of an output that was too long for the journal."""
         outputs = Workspace(self._runs.folder(get_run_id(request)).outputs)

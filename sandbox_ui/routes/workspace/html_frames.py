@@ -16,7 +16,7 @@ from starlette.routing import Route
 from agent.errors import StudioError, WorkspaceError
 from agent.workspace.paths import RelPath
 from sandbox_ui.limits.body_limit import parse_body
-from sandbox_ui.routes.helpers import RUN_PATH, get_path, get_run_id, json_response, route
+from sandbox_ui.routes.helpers import RUN_PATH, Routes, at, get_path, get_run_id, json_response
 from sandbox_ui.routes.workspace import frame_confinement
 from sandbox_ui.routes.workspace.frame_tokens import FrameToken, FrameTokens, Scripts
 from sandbox_ui.runs.manager import RunManager
@@ -70,7 +70,7 @@ class _FrameRequest(BaseModel):
     step: int | None = None
 
 
-class FrameRoutes:
+class FrameRoutes(Routes):
     """Routes for framed pages."""
 
     def __init__(self, runs: RunManager) -> None:
@@ -79,13 +79,11 @@ class FrameRoutes:
 
     @property
     def routes(self) -> list[Route]:
-        """Routes, to be registered before Gradio's."""
-        return [
-            route(f"{RUN_PATH}/frames", self.create, "POST", permission="view"),
-            *frame_confinement.ROUTES,
-            Route("/frames/{token}/{path:any}", self.file, methods=["GET"]),
-        ]
+        """Return the routes; a file's has the form of its own for errors."""
+        file = Route("/frames/{token}/{path:any}", self.file, methods=["GET"])
+        return [*super().routes, *frame_confinement.ROUTES, file]
 
+    @at(f"{RUN_PATH}/frames", method="POST", permission="view")
     async def create(self, request: Request) -> Response:
         """Create a URL prefix, valid for an hour, for framing a page and its files.
 

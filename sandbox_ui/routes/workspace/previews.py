@@ -11,7 +11,6 @@ from urllib.parse import unquote
 from pydantic_core import to_json
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
-from starlette.routing import Route
 
 from agent.errors import WorkspaceError
 from agent.workspace.paths import RelPath
@@ -19,7 +18,7 @@ from sandbox_ui.auth.access import get_access
 from sandbox_ui.preview.base import PreviewRequest
 from sandbox_ui.preview.kinds import HEAD_BYTES, KINDS, kind_of
 from sandbox_ui.preview.service import PreviewService
-from sandbox_ui.routes.helpers import RUN_PATH, get_path, get_run_id, get_step, route
+from sandbox_ui.routes.helpers import RUN_PATH, Routes, at, get_path, get_run_id, get_step
 from sandbox_ui.runs.manager import RunManager
 
 _PAGE = Path(__file__).parents[3] / "static" / "pages" / "file_tab.html"
@@ -49,22 +48,19 @@ class _Preview:
         return bool(version) and not self.error and self.kind != "database"
 
 
-class PreviewRoutes:
+@dataclass(frozen=True)
+class PreviewRoutes(Routes):
     """Routes for previews."""
 
-    def __init__(self, runs: RunManager, previews: PreviewService) -> None:
-        self._runs = runs
-        self._previews = previews
+    _runs: RunManager
+    _previews: PreviewService
 
-    @property
-    def routes(self) -> list[Route]:
-        """Routes, to be registered before Gradio's."""
-        return [route(f"{RUN_PATH}/view/{{path:any}}", self.view), route("/look", self.page)]
-
+    @at("/look")
     async def page(self, _request: Request) -> Response:
         """Return the page that displays a single file."""
         return FileResponse(_PAGE, headers={"Cache-Control": "no-store"})
 
+    @at(f"{RUN_PATH}/view/{{path:any}}")
     async def view(self, request: Request) -> Response:
         """Return a file's preview.
 

@@ -1,34 +1,36 @@
 """Routes for a workspace's file tree: folder listings and single entries."""
 
+from dataclasses import dataclass
+
 from anyio.to_thread import run_sync
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from agent.errors import WorkspaceError
 from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
-from sandbox_ui.routes.helpers import RUN_PATH, get_path, get_run_id, get_step, json_response, route
+from sandbox_ui.routes.helpers import (
+    RUN_PATH,
+    Routes,
+    at,
+    get_path,
+    get_run_id,
+    get_step,
+    json_response,
+)
 from sandbox_ui.runs.manager import RunManager
 from sandbox_ui.workspace import listing, past_listing
 from sandbox_ui.workspace.listing import MAX_ROWS, SORTS, ListingQuery
 
 
-class TreeRoutes:
+@dataclass(frozen=True)
+class TreeRoutes(Routes):
     """Routes for the file tree."""
 
-    def __init__(self, runs: RunManager) -> None:
-        self._runs = runs
+    _runs: RunManager
 
-    @property
-    def routes(self) -> list[Route]:
-        """Routes, to be registered before Gradio's."""
-        return [
-            route(f"{RUN_PATH}/files", self.listing),
-            route(f"{RUN_PATH}/entries/{{path:any}}", self.entry),
-        ]
-
+    @at(f"{RUN_PATH}/files")
     async def listing(self, request: Request) -> Response:
         """List rows of a folder (percent-encoded ``folder``; empty for the root).
 
@@ -61,6 +63,7 @@ class TreeRoutes:
         empty = {"folder": folder.to_url(), "entries": [], "total": 0, "more": 0}
         return json_response(empty | {"missing": workspace_exists})
 
+    @at(f"{RUN_PATH}/entries/{{path:any}}")
     async def entry(self, request: Request) -> Response:
         """Return the listing row of a path, now or after ``step``; null if it is missing."""
         path, step = get_path(request, b"/entries/"), get_step(request)

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, replace
 from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
 from agent.errors import StorageFull, WorkspaceError
 from agent.runs.inputs import INPUT_FOLDER
@@ -24,7 +23,7 @@ from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
 from agent.workspace.transfer import uploads
 from agent.workspace.transfer.uploads import UploadState, UploadWriter
-from sandbox_ui.routes.helpers import RUN_PATH, get_run_id, route
+from sandbox_ui.routes.helpers import RUN_PATH, Routes, at, get_run_id
 from sandbox_ui.routes.workspace.files import RemainingBytes
 from sandbox_ui.runs.manager import RunManager
 from sandbox_ui.workspace.body_writer import write_body
@@ -92,36 +91,22 @@ class _Claim:
             yield
 
 
-class UploadRoutes:
+@dataclass(frozen=True)
+class UploadRoutes(Routes):
     """Routes for resumable uploads, which leave ``min_free`` bytes of the disk free."""
 
-    def __init__(
-        self,
-        runs: RunManager,
-        remaining_bytes: RemainingBytes = lambda _: None,
-        min_free: int = uploads.MIN_FREE_BYTES,
-    ) -> None:
-        self._runs = runs
-        self._remaining_bytes = remaining_bytes
-        self._min_free = min_free
-        self._write_locks = _WriteLocks()
+    _runs: RunManager
+    _remaining_bytes: RemainingBytes = lambda _: None
+    _min_free: int = uploads.MIN_FREE_BYTES
+    _write_locks: _WriteLocks = field(default_factory=_WriteLocks)
 
-    @property
-    def routes(self) -> list[Route]:
-        """Routes, to be registered before Gradio's."""
-        return [
-            route(_UPLOADS, self.features, "OPTIONS", permission="view"),
-            route(_UPLOADS, self.begin, "POST"),
-            route(_UPLOAD, self.status, "HEAD", permission="view"),
-            route(_UPLOAD, self.send, "PATCH"),
-            route(_UPLOAD, self.cancel, "DELETE"),
-        ]
-
+    @at(_UPLOADS, method="OPTIONS", permission="view")
     async def features(self, request: Request) -> Response:
         """Return the supported version and extensions."""
         del request
         return _respond(204, _FEATURES)
 
+    @at(_UPLOADS, method="POST")
     async def begin(self, request: Request) -> Response:
         """Begin an upload of ``Upload-Length`` bytes; an empty one is complete."""
         size = _get_number(request, "Upload-Length")
@@ -130,11 +115,13 @@ class UploadRoutes:
         pending = await run_sync(self._begin, get_run_id(request), _get_target(request), size)
         return _respond(201, {"Location": f"uploads/{pending.id}"} | _progress(pending))
 
+    @at(_UPLOAD, method="HEAD", permission="view")
     async def status(self, request: Request) -> Response:
         """Return an upload's offset and size."""
         pending = await run_sync(self._find, get_run_id(request), _get_upload_id(request))
         return _respond(200, _progress(pending) | {"Cache-Control": "no-store"})
 
+    @at(_UPLOAD, method="PATCH")
     async def send(self, request: Request) -> Response:
         """Receive part of an upload from ``Upload-Offset`` on."""
         if request.headers.get("content-type") != _CONTENT_TYPE:
@@ -150,6 +137,7 @@ class UploadRoutes:
                 await run_sync(self._cancel, run, upload)
                 raise
 
+    @at(_UPLOAD, method="DELETE")
     async def cancel(self, request: Request) -> Response:
         """Cancel an upload; a completed file is kept."""
         with self._write_locks.claim(_get_upload_id(request)) as claim:

@@ -7,7 +7,6 @@ from anyio.to_thread import run_sync
 from pydantic_core import to_json
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from agent.errors import WorkspaceError
 from sandbox_ui.auth.access import get_access
@@ -16,11 +15,12 @@ from sandbox_ui.preview.kinds import DIFFERENCE
 from sandbox_ui.preview.service import PreviewService
 from sandbox_ui.routes.helpers import (
     RUN_PATH,
+    Routes,
+    at,
     get_path,
     get_run_id,
     get_step,
     json_response,
-    route,
 )
 from sandbox_ui.runs.manager import RunManager
 from sandbox_ui.workspace.outputs import list_results
@@ -29,7 +29,7 @@ from sandbox_ui.workspace.path_links import find_linked_files
 from sandbox_ui.workspace.step_diff import Difference, StepComparer
 
 
-class VersionRoutes:
+class VersionRoutes(Routes):
     """Routes for file versions; the files route returns a file as of a ``step``."""
 
     def __init__(self, runs: RunManager, previews: PreviewService) -> None:
@@ -37,34 +37,28 @@ class VersionRoutes:
         self._comparer = StepComparer(previews)
         self._limiter = previews.limiter
 
-    @property
-    def routes(self) -> list[Route]:
-        """Routes, to be registered before Gradio's."""
-        return [
-            route(f"{RUN_PATH}/difference/{{path:any}}", self.difference),
-            route(f"{RUN_PATH}/versions/{{path:any}}", self.versions),
-            route(f"{RUN_PATH}/results", self.results),
-            route(f"{RUN_PATH}/file-links", self.file_links, "POST", permission="view"),
-        ]
-
+    @at(f"{RUN_PATH}/versions/{{path:any}}")
     async def versions(self, request: Request) -> Response:
         """Return the versions of a path, newest first; see ``past_listing.version_rows``."""
         path = get_path(request, b"/versions/")
         versions = await run_sync(self._runs.file_versions, get_run_id(request))
         return json_response(await run_sync(version_rows, versions, path))
 
+    @at(f"{RUN_PATH}/results")
     async def results(self, request: Request) -> Response:
         """Return the run's input and output files; see ``sandbox_ui.workspace.outputs``."""
         run = get_run_id(request)
         versions = await run_sync(self._runs.file_versions, run)
         return json_response(await run_sync(list_results, self._runs.workspace(run), versions))
 
+    @at(f"{RUN_PATH}/file-links", method="POST", permission="view")
     async def file_links(self, request: Request) -> Response:
         """Return the paths of the files that words name; the body is a JSON list of words."""
         workspace = self._runs.workspace(get_run_id(request))
         words = await parse_body(request, partial(_parse_words, await request.body()))
         return json_response({"paths": await run_sync(find_linked_files, workspace, words)})
 
+    @at(f"{RUN_PATH}/difference/{{path:any}}")
     async def difference(self, request: Request) -> Response:
         """Return the change to a path by ``step``, or by the last step that changed it.
 
