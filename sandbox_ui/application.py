@@ -35,7 +35,6 @@ from sandbox_ui.limits.quota import Quota
 from sandbox_ui.limits.receiving import Receiver
 from sandbox_ui.limits.studio_limits import studio_limits
 from sandbox_ui.limits.usage import HasInventory, UsageReporter
-from sandbox_ui.middleware.gradio_routes import RouteAllowlist
 from sandbox_ui.middleware.html_head import HeadInjection
 from sandbox_ui.middleware.path_prefix import PathPrefix
 from sandbox_ui.middleware.security import SecurityHeaders
@@ -44,9 +43,8 @@ from sandbox_ui.openai_api.routes import OpenAIRoutes
 from sandbox_ui.page import build, modules
 from sandbox_ui.page.api import ApiFunctions
 from sandbox_ui.page.experiment_api import ExperimentFunctions
+from sandbox_ui.page.gradio_gate import GradioGate, parameters_of
 from sandbox_ui.page.gradio_queue import OwnedQueue
-from sandbox_ui.page.gradio_requests import RequestValidation, parameters_of
-from sandbox_ui.page.gradio_results import GradioResultAccess
 from sandbox_ui.page.handlers import ButtonHandlers
 from sandbox_ui.preview.service import PreviewService
 from sandbox_ui.routes.auth import AuthRoutes
@@ -64,7 +62,6 @@ from sandbox_ui.routes.requests import RequestRoutes
 from sandbox_ui.routes.runs import RunRoutes
 from sandbox_ui.routes.share_links import ShareLinkRoutes
 from sandbox_ui.routes.steering import SteeringRoutes
-from sandbox_ui.routes.usage import UsageRoutes
 from sandbox_ui.routes.workspace.archives import ArchiveRoutes
 from sandbox_ui.routes.workspace.changes import FileOperationRoutes
 from sandbox_ui.routes.workspace.document_info import DocumentInfoRoutes
@@ -189,9 +186,8 @@ class Services:
         receiver = Receiver(self.settings.data, self.quota)
         listing = RunListing(self.catalog, self.experiments)
         for group in (
-            InfoRoutes(self._health, previews),
+            InfoRoutes(self._health, self.usage, previews),
             HistoryRoutes(self.catalog, listing, self.expiry.rule.description),
-            UsageRoutes(self.usage),
             ModelRoutes(self.settings),
             AuthRoutes(self.identities),
             ShareLinkRoutes(runs, self.experiments, self.identities),
@@ -283,7 +279,5 @@ def create_app(
     )
     gradio = app.router.routes[-1]
     assert isinstance(gradio, Mount)
-    gradio.app = RouteAllowlist(
-        RequestValidation(GradioResultAccess(gradio.app, queue), parameters_of(blocks))
-    )
+    gradio.app = GradioGate(gradio.app, queue, parameters_of(blocks))
     return app

@@ -52,8 +52,10 @@ def wanted(
     if not isinstance(step, int) or isinstance(step, bool) or step < 0:
         raise arguments.invalid_argument("step", step, "the number of a step, or 0")
     arguments.check_type("message", message, str, "a text")
-    mode = BY_NAME["mode"].check(mode)
-    return Wanted(_find(data, run), step, str(message), _prompt(prompt), mode, reinstall)
+    return Wanted(
+        _find(data, run), step, str(message), _prompt(prompt),
+        BY_NAME["mode"].check(mode), reinstall,
+    )  # fmt: skip
 
 
 def create(

@@ -200,10 +200,6 @@ class Catalog:
             for listener in self._deletion_listeners:
                 listener(run_ids)
 
-    def totals(self, owner: str | None = None) -> HistoryTotals:
-        """Return sums over all started runs, or one user's, active ones measured."""
-        return self.history.totals(owner, measured=True)
-
     def in_use(self) -> set[str]:
         """Return the runs that have a round in progress or followers."""
         return self._runs.in_use()
@@ -215,7 +211,8 @@ class Catalog:
     def measured_bytes(self, owner: str) -> int:
         """Return ``used_bytes`` plus drafts, active runs and the inputs of experiments."""
         drafts = sum(self.draft_list.sizes(owner))
-        return self._total_bytes(self.totals(owner)) + drafts + self._input_bytes(owner)
+        totals = self.history.totals(owner, measured=True)
+        return self._total_bytes(totals) + drafts + self._input_bytes(owner)
 
     def _input_bytes(self, owner: str) -> int:
         """Return the bytes of the inputs that a user's comparisons and evaluations keep."""

@@ -6,7 +6,6 @@ from itertools import islice
 from typing import Any, Protocol
 
 from agent.errors import StudioError
-from agent.history.index import HistoryTotals
 from agent.sandbox.docker.inventory import Inventory, SandboxUsage
 from agent.settings import Settings
 from agent.workspace.versions.blobs import BlobStore
@@ -61,7 +60,7 @@ class UsageReporter:
             each for each in inventory.sandboxes if each.sandbox_id in owned or owner is None
         ]
         usage = {
-            "runs": self._runs(self._catalog.totals(owner), owner, sum(draft_bytes)),
+            "runs": self._runs(owner, sum(draft_bytes)),
             "drafts": {"count": len(draft_bytes), "size": sum(draft_bytes)},
             "largest": self._largest(owner),
             "sandboxes": {**_sandboxes(sandboxes), "error": error},
@@ -84,7 +83,8 @@ class UsageReporter:
         except StudioError as error:
             return Inventory(), str(error)
 
-    def _runs(self, totals: HistoryTotals, owner: str | None, draft_bytes: int) -> dict[str, int]:
+    def _runs(self, owner: str | None, draft_bytes: int) -> dict[str, int]:
+        totals = self._catalog.history.totals(owner, measured=True)
         records = totals.size - totals.workspace - totals.versions
         versions = min(totals.versions, self._provider.blobs.size)
         size = totals.workspace + records + versions

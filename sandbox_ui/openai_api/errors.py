@@ -109,24 +109,6 @@ def to_api_error(error: StudioError) -> ApiError:
             return ApiError(message, next(found, 400))
 
 
-def context_length_exceeded(message: str, param: str) -> ApiError:
-    """Return the error for input that does not fit the model's context."""
-    return ApiError(message, param=param, code="context_length_exceeded")
-
-
-def run_failed(message: str, run: str) -> ApiError:
-    """Return the error for a run that failed; the client does not repeat it."""
-    headers = {**NO_RETRY, "X-Request-Id": run}
-    return ApiError(message, 502, code="run_failed", headers=headers)
-
-
-def run_stopped(message: str, run: str) -> ApiError:
-    """Return the error for a run that was stopped before it had an answer."""
-    headers = {**NO_RETRY, "X-Request-Id": run}
-    message = message or "The run was stopped."
-    return ApiError(message, 409, kind="server_error", code="run_stopped", headers=headers)
-
-
 class OpenAIErrors:
     """Gives the errors of the layers below it, ``{"error": "…"}``, OpenAI's shape."""
 

@@ -20,12 +20,7 @@ from agent.events import (
 )
 from agent.models.base import FinishReason, PartialCount, Usage
 from agent.runs.state import remark
-from sandbox_ui.openai_api.errors import (
-    ApiError,
-    context_length_exceeded,
-    run_failed,
-    run_stopped,
-)
+from sandbox_ui.openai_api.errors import NO_RETRY, ApiError
 from sandbox_ui.openai_api.files import FileLink
 
 _COMPLETE: tuple[Status, ...] = ("submitted", "answered")
@@ -150,12 +145,22 @@ class RoundProgress:
     def error(self) -> ApiError | None:
         """The error that the client gets instead of an answer; None if there is an answer."""
         if self.status == "failed":
-            return run_failed(self.reason, self.run)
+            return self._failure(self.reason)
         if self.status == "stopped":
-            return run_stopped(self.reason, self.run)
+            reason = self.reason or "The run was stopped."
+            return ApiError(
+                reason, 409, kind="server_error", code="run_stopped", headers=self._headers
+            )
         if self.status == "token_limit" and not self._answers:
-            return context_length_exceeded(self.reason, self.param)
+            return ApiError(self.reason, param=self.param, code="context_length_exceeded")
         return None
+
+    @property
+    def _headers(self) -> dict[str, str]:
+        return {**NO_RETRY, "X-Request-Id": self.run}
+
+    def _failure(self, reason: str) -> ApiError:
+        return ApiError(reason, 502, code="run_failed", headers=self._headers)
 
     def describe(self, links: Sequence[FileLink]) -> dict[str, Any]:
         """Return the field ``sandbox`` of an answer: what OpenAI's fields have no place for."""
@@ -204,7 +209,7 @@ class RoundProgress:
 
     def _retry(self, event: Retrying) -> Iterator[Piece]:
         if self.answer:
-            raise run_failed(_INTERRUPTED, self.run)
+            raise self._failure(_INTERRUPTED)
         self._last = "retry"
         yield ReasoningText(f"\n[{event.reason}]\n")
 

@@ -1,4 +1,4 @@
-"""Routes of the studio itself: health, examples, rendered Markdown."""
+"""Routes of the studio itself: health, usage, examples, rendered Markdown."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from agent.examples import examples
 from sandbox_ui.auth.access import get_access
+from sandbox_ui.limits.usage import UsageReporter
 from sandbox_ui.preview.base import PreviewRequest
 from sandbox_ui.preview.service import PreviewService
 from sandbox_ui.routes.helpers import Routes, at, json_response
@@ -22,6 +23,7 @@ class InfoRoutes(Routes):
     """Routes that do not belong to a run."""
 
     _health: Callable[[], Any]
+    _usage: UsageReporter
     _previews: PreviewService
 
     @at("/healthz")
@@ -29,6 +31,11 @@ class InfoRoutes(Routes):
         """Return the state of engine, image and model; guests get only ``ok``."""
         health = self._health()
         return json_response({"ok": health["ok"]} if get_access(request).is_guest else health)
+
+    @at("/api/usage")
+    async def usage(self, request: Request) -> Response:
+        """Return the user's usage and limits; for the operator, everything."""
+        return json_response(await run_sync(self._usage.report, get_access(request).owner_filter))
 
     @at("/api/examples")
     async def examples(self, _request: Request) -> Response:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from agent import examples
 from agent.errors import UsageError
 from agent.limits import Limits
 from agent.models.base import Model, ModelConfig
@@ -13,12 +14,22 @@ from agent.models.parameters import PARAMETERS, InvalidValue
 from agent.models.passport.store import PassportStore
 from agent.models.resolve import resolve_model
 from agent.models.transport.base_url import same_endpoint
+from agent.runs.inputs import INPUT_FOLDER
 from agent.runs.recorded_run import Task
 from agent.runs.spec import RunSpec
 from agent.settings import Settings
+from agent.workspace.files import Workspace
+from agent.workspace.transfer.copy import copy_in
 from sandbox_ui.auth.user import User
-from sandbox_ui.runs.example_inputs import copy_example_inputs
 from sandbox_ui.runs.manager import RunManager
+
+
+def copy_example_inputs(workspace: Workspace, task: str) -> None:
+    """Copy the files that an example's task refers to into a draft's ``input/``."""
+    if (example := examples.find(task)) is not None:
+        with example.input_files() as paths:
+            for path in paths:
+                copy_in(workspace, path, INPUT_FOLDER)
 
 
 @dataclass(frozen=True, slots=True)

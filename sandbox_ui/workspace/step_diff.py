@@ -31,50 +31,47 @@ class Difference:
     text: bytes = b"null"
 
 
-class StepComparer:
-    """Compares versions of files, in a worker process."""
-
-    def __init__(self, previews: PreviewService) -> None:
-        self._previews = previews
-
-    def compare(
-        self, versions: FileVersions, path: RelPath, step: int | None, base: int | None = None
-    ) -> Difference:
-        """Return the change by ``step``, by default the last that changed ``path``."""
-        step = versions.last_changed_step(path) if step is None else step
-        if step is None:
-            raise WorkspaceError(f"No step changed “{path.display}”.")
-        after = versions.node(path, step)
-        before = versions.node_before(path, step) if base is None else versions.node(path, base)
-        if before is None and after is None:
-            when = (
-                f"before nor after step {step}" if base is None else f"after step {base} nor {step}"
-            )
-            raise WorkspaceError(f"“{path.display}” existed neither {when}.")
-        earlier = step - 1 if base is None else base
-        with ExitStack() as files:
-            try:
-                old = _open_version(versions, path, earlier, before, files)
-                new = _open_version(versions, path, step, after, files)
-            except WorkspaceError as error:
-                return _difference(path, (step, base), (before, after), "metadata", str(error))
-            display = _display_kind(path.name, [file for file in (old, new) if file is not None])
-            text, reason = b"null", ""
-            if display == "text":
-                text, reason = self._read_texts(path, old, new)
-                display = "metadata" if reason else display
-            return _difference(path, (step, base), (before, after), display, reason, text)
-
-    def _read_texts(
-        self, path: RelPath, old: BinaryIO | None, new: BinaryIO | None
-    ) -> tuple[bytes, str]:
-        new, old = new or BytesIO(), old or BytesIO()
-        request = PreviewRequest(RelPath(path.name).display, new.seek(0, 2), {}, old)
-        new.seek(0)
+def compare(
+    previews: PreviewService,
+    versions: FileVersions,
+    path: RelPath,
+    step: int | None,
+    base: int | None = None,
+) -> Difference:
+    """Return the change by ``step``, by default the last that changed ``path``."""
+    step = versions.last_changed_step(path) if step is None else step
+    if step is None:
+        raise WorkspaceError(f"No step changed “{path.display}”.")
+    after = versions.node(path, step)
+    before = versions.node_before(path, step) if base is None else versions.node(path, base)
+    if before is None and after is None:
+        when = f"before nor after step {step}" if base is None else f"after step {base} nor {step}"
+        raise WorkspaceError(f"“{path.display}” existed neither {when}.")
+    earlier = step - 1 if base is None else base
+    with ExitStack() as files:
         try:
-            return self._previews.render(DIFFERENCE, new, request).content, ""
+            old = _open_version(versions, path, earlier, before, files)
+            new = _open_version(versions, path, step, after, files)
         except WorkspaceError as error:
-            return b"null", str(error)
+            return _difference(path, (step, base), (before, after), "metadata", str(error))
+        display = _display_kind(path.name, [file for file in (old, new) if file is not None])
+        text, reason = b"null", ""
+        if display == "text":
+            text, reason = _read_texts(previews, path, old, new)
+            display = "metadata" if reason else display
+        return _difference(path, (step, base), (before, after), display, reason, text)
+
+
+def _read_texts(
+    previews: PreviewService, path: RelPath, old: BinaryIO | None, new: BinaryIO | None
+) -> tuple[bytes, str]:
+    new, old = new or BytesIO(), old or BytesIO()
+    request = PreviewRequest(RelPath(path.name).display, new.seek(0, 2), {}, old)
+    new.seek(0)
+    try:
+        return previews.render(DIFFERENCE, new, request).content, ""
+    except WorkspaceError as error:
+        return b"null", str(error)
 
 
 def _open_version(

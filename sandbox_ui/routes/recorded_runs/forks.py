@@ -79,7 +79,7 @@ class ForkRoutes(Routes):
     def _family(self, run: str, access: Access) -> dict[str, Any]:
         parent = self._runs.folder(run).parent
         owner = None if access.is_guest else access.owner_filter
-        children = [] if access.is_guest else self._catalog.children(run, owner)
+        children = [] if access.is_guest else self._catalog.history.children(run, owner)
         return {
             "parent": self._parent_row(parent, access) if parent else None,
             "children": [_child_row(child) for child in children],

@@ -1,6 +1,7 @@
 """Routes for file versions: changes per step, input and output files, path links."""
 
 import json
+from dataclasses import dataclass
 from functools import partial
 
 from anyio.to_thread import run_sync
@@ -26,16 +27,15 @@ from sandbox_ui.runs.manager import RunManager
 from sandbox_ui.workspace.outputs import list_results
 from sandbox_ui.workspace.past_listing import version_rows
 from sandbox_ui.workspace.path_links import find_linked_files
-from sandbox_ui.workspace.step_diff import Difference, StepComparer
+from sandbox_ui.workspace.step_diff import Difference, compare
 
 
+@dataclass(frozen=True)
 class VersionRoutes(Routes):
     """Routes for file versions; the files route returns a file as of a ``step``."""
 
-    def __init__(self, runs: RunManager, previews: PreviewService) -> None:
-        self._runs = runs
-        self._comparer = StepComparer(previews)
-        self._limiter = previews.limiter
+    _runs: RunManager
+    _previews: PreviewService
 
     @at(f"{RUN_PATH}/versions/{{path:any}}")
     async def versions(self, request: Request) -> Response:
@@ -72,8 +72,8 @@ class VersionRoutes(Routes):
         path = get_path(request, b"/difference/")
         versions = await run_sync(self._runs.file_versions, get_run_id(request))
         base = get_step(request, "base")
-        compare = partial(self._comparer.compare, versions, path, get_step(request), base)
-        difference = await self._limiter.run(get_access(request).limiter_key, compare)
+        job = partial(compare, self._previews, versions, path, get_step(request), base)
+        difference = await self._previews.limiter.run(get_access(request).limiter_key, job)
         headers = {"Cache-Control": "no-store"}
         return Response(_to_json(difference), headers=headers, media_type="application/json")
 

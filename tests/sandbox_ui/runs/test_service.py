@@ -122,7 +122,7 @@ def name_at(edge: object, name: str) -> str:
     option = name.replace("_", "-")
     if edge is by_the_page:
         return LABELS.get(name, name)
-    names = {
+    names: dict[object, str] = {
         by_http: camel_case(name),
         by_the_text_of_a_member: option,
         by_v1: f"sandbox.{name}",
