@@ -37,11 +37,12 @@ class RunGroups(Protocol):
         """Return the ids of its runs."""
 
 
+@dataclass(frozen=True, slots=True, repr=False)  # the tokens are secrets
 class Access:
     """Permissions of one request; a guest has no user, only the tokens of shared links.
 
     What does not exist and what may not be viewed raise the same ``RunError``. What is in another
-    data folder than ``data`` belongs to another process and can only be viewed.
+    data folder than ``_data`` belongs to another process and can only be viewed.
     """
 
     def __init__(

@@ -3,6 +3,7 @@
 import shutil
 import threading
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -15,23 +16,16 @@ _NO_SPACE = "The file is larger than the storage that your runs may still use. D
 _DISK_FULL = "The studio's disk has no space for the file. Free some space and try again."
 
 
+@dataclass(slots=True)
 class Reservation:
     """Bytes of a file that is being received; they are released with the block."""
 
-    def __init__(
-        self,
-        owner: str,
-        reserved: Counter[str],
-        lock: threading.Lock,
-        free: int | None,
-        data: Path,
-    ) -> None:
-        self._owner = owner
-        self._reserved = reserved
-        self._lock = lock
-        self._free = free
-        self._data = data
-        self.size = 0
+    _owner: str
+    _reserved: Counter[str]
+    _lock: threading.Lock
+    _free: int | None
+    _data: Path
+    size: int = 0
 
     def __enter__(self) -> Self:
         return self

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Protocol
 
@@ -29,25 +30,16 @@ class HasInventory(Protocol):
         """Return the engine's sandboxes and images. Raises ``StudioError``."""
 
 
+@dataclass(frozen=True, slots=True)
 class UsageReporter:
     """Reports usage."""
 
-    def __init__(
-        self,
-        catalog: Catalog,
-        admission: Admission,
-        provider: HasInventory,
-        settings: Settings,
-        limits: StudioLimits,
-        retention_text: str,
-    ) -> None:
-        self._catalog = catalog
-        self._admission = admission
-        self._queue = admission.queue
-        self._provider = provider
-        self._settings = settings
-        self._studio_limits = limits
-        self._retention_text = retention_text
+    _catalog: Catalog
+    _admission: Admission
+    _provider: HasInventory
+    _settings: Settings
+    _studio_limits: StudioLimits
+    _retention_text: str
 
     def report(self, owner: str | None) -> dict[str, Any]:
         """Return one user's usage in bytes; for None, all users' and the machine's."""
@@ -113,12 +105,12 @@ class UsageReporter:
         return [{name: getattr(run, name) for name in names} for run in runs if run.size]
 
     def _limits(self, owner: str | None) -> dict[str, Any]:
-        settings = self._settings
+        settings, queue = self._settings, self._admission.queue
         return {
-            "max_runs": self._queue.max_active_of(owner or ""),
-            "max_runs_total": self._queue.max_active,
-            "active": self._queue.count_active(owner),
-            "queued": self._queue.count_waiting(owner),
+            "max_runs": queue.max_active_of(owner or ""),
+            "max_runs_total": queue.max_active,
+            "active": queue.count_active(owner),
+            "queued": queue.count_waiting(owner),
             "sandboxes": self._max_sandboxes(owner),
             "memory": settings.memory,
             "cpus": settings.cpus,

@@ -60,7 +60,6 @@ class ApiFunctions:
         """Start a run.
 
         Args:
-            request: The caller's request.
             task: The task for the model.
             run: A draft with uploaded files (`POST /api/runs`, then
                 `PUT /api/runs/{run}/files/input/{name}`); empty for a new run.
@@ -99,7 +98,6 @@ class ApiFunctions:
         A run that works receives it with its next observation.
 
         Args:
-            request: The caller's request.
             run: The run's id.
             text: The message.
             summarise: As in `start`, if the run has ended.
@@ -123,7 +121,6 @@ class ApiFunctions:
         """Stop a run; its files and its sandbox are kept.
 
         Args:
-            request: The caller's request.
             run: The run's id.
 
         Returns:
@@ -139,7 +136,6 @@ class ApiFunctions:
         """Follow a run until it ends.
 
         Args:
-            request: The caller's request.
             run: The run's id.
 
         Yields:
@@ -171,7 +167,6 @@ class ApiFunctions:
         """List a folder of a run's workspace.
 
         Args:
-            request: The caller's request.
             run: The run's id.
             folder: A folder of the workspace.
 
@@ -199,7 +194,6 @@ class ApiFunctions:
         """List the latest runs, newest first.
 
         Args:
-            request: The caller's request.
             words: Return only runs that contain all of these words in title, task, messages,
                 answer, model or file names.
 

@@ -1,8 +1,8 @@
 """Page layout: components and their event wiring, without logic."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
-from typing import Any, Protocol, get_args
+from typing import Any, get_args
 
 import gradio as gr
 from gradio.components import Component
@@ -57,13 +57,6 @@ _SANS = ["ui-sans-serif", "system-ui", "Inter", "Segoe UI", "DejaVu Sans", "sans
 _MONO = ["ui-monospace", "SF Mono", "JetBrains Mono", "DejaVu Sans Mono", "monospace"]
 
 
-class HasFunctions(Protocol):
-    """Functions that a program may call."""
-
-    def register(self) -> None:
-        """Register them in the Blocks under construction."""
-
-
 def head(*, single_owner: bool, builtin: bool) -> str:
     """Return the HTML head, except the modules: inline scripts and style sheets."""
     lines = [
@@ -88,7 +81,7 @@ def theme() -> gr.themes.Base:
 
 
 def build(
-    handlers: ButtonHandlers, api_functions: Sequence[HasFunctions], settings: Settings
+    handlers: ButtonHandlers, register: Sequence[Callable[[], None]], settings: Settings
 ) -> gr.Blocks:
     """Build the page's components, wire the event handlers, register the API functions."""
     page = gr.Blocks(title="LLM-in-Sandbox Studio", analytics_enabled=False)
@@ -149,8 +142,8 @@ def build(
         _store_options(page, fields, reset)
         # Opens Gradio's API page. Its own button is in the footer, which the page hides.
         api_button.click(None, js="() => { document.querySelector('footer .show-api').click(); }")
-        for each in api_functions:
-            each.register()
+        for each in register:
+            each()
     return page
 
 

@@ -64,7 +64,6 @@ class ExperimentFunctions:
         """Start a comparison: the same task and inputs for 2 to 12 members.
 
         Args:
-            request: The caller's request.
             task: The task.
             members: For each member `mode` (`plain` or `sandbox`) and, where they differ from the
                 studio's, `label`, `baseUrl`, `apiKey`, `model`, `prompt`, `maxSteps`, `maxTokens`,
@@ -87,7 +86,6 @@ class ExperimentFunctions:
         """Follow a comparison until it ends.
 
         Args:
-            request: The caller's request.
             comparison: The comparison's id.
 
         Yields:
@@ -104,7 +102,6 @@ class ExperimentFunctions:
         """Stop all runs of a comparison.
 
         Args:
-            request: The caller's request.
             comparison: The comparison's id.
 
         Returns:
@@ -126,7 +123,6 @@ class ExperimentFunctions:
         """Start an evaluation: tasks with known answers, for each member.
 
         Args:
-            request: The caller's request.
             suites: For each suite its `name` and, where it is not the packaged sample, `upload`:
                 the data below `input/` of the draft.
             members: As for `/compare`.
@@ -150,7 +146,6 @@ class ExperimentFunctions:
         """Follow an evaluation until it ends.
 
         Args:
-            request: The caller's request.
             evaluation: The evaluation's id.
 
         Yields:
@@ -167,7 +162,6 @@ class ExperimentFunctions:
         """Stop all runs of an evaluation.
 
         Args:
-            request: The caller's request.
             evaluation: The evaluation's id.
 
         Returns:
