@@ -43,6 +43,7 @@ from sandbox_ui.routes.helpers import (
     Permission,
     Routes,
     at,
+    call,
     json_response,
 )
 from sandbox_ui.runs.manager import RunManager
@@ -88,16 +89,16 @@ class OpenAIRoutes(Routes):
         return [*super().routes, unknown]
 
     @at("/v1/models")
-    async def list_models(self, request: Request) -> Response:
+    def list_models(self, request: Request) -> Response:
         """Return the models."""
-        models = await run_sync(self._models.list_models, get_access(request).user)
+        models = self._models.list_models(get_access(request).user)
         return json_response({"object": "list", "data": models})
 
     @at("/v1/models/{model:any}")
-    async def describe_model(self, request: Request) -> Response:
+    def describe_model(self, request: Request) -> Response:
         """Return one model."""
         model, user = request.path_params["model"], get_access(request).user
-        return json_response(await run_sync(self._models.find, model, user))
+        return json_response(self._models.find(model, user))
 
     @at("/v1/chat/completions", method="POST")
     async def create_completion(self, request: Request) -> Response:
@@ -142,9 +143,9 @@ class OpenAIRoutes(Routes):
         return json_response(await presenter.describe())
 
     @at("/v1/files")
-    async def list_files(self, request: Request) -> Response:
+    def list_files(self, request: Request) -> Response:
         """Return the uploaded files."""
-        files = await run_sync(self._files.uploads, get_access(request).user.id)
+        files = self._files.uploads(get_access(request).user.id)
         return json_response({"object": "list", "data": files, "has_more": False})
 
     @at("/v1/files", method="POST")
@@ -168,18 +169,18 @@ class OpenAIRoutes(Routes):
         return json_response(stored)
 
     @at("/v1/files/{file}", _CONTAINER_FILE)
-    async def describe_file(self, request: Request) -> Response:
+    def describe_file(self, request: Request) -> Response:
         """Return a file's object."""
-        ref = await run_sync(self._files.find, _file_id(request), get_access(request))
-        return json_response(await run_sync(self._files.describe, ref))
+        ref = self._files.find(_file_id(request), get_access(request))
+        return json_response(self._files.describe(ref))
 
     @at("/v1/files/{file}", method="DELETE")
-    async def delete_file(self, request: Request) -> Response:
+    def delete_file(self, request: Request) -> Response:
         """Delete an uploaded file."""
         file_id, access = _file_id(request), get_access(request)
-        ref = await run_sync(self._files.find, file_id, access)
+        ref = self._files.find(file_id, access)
         access.require_edit(ref.run)
-        await run_sync(self._files.delete, ref)
+        self._files.delete(ref)
         return json_response({"id": file_id, "object": "file", "deleted": True})
 
     @at("/v1/files/{file}/content", f"{_CONTAINER_FILE}/content")
@@ -217,7 +218,7 @@ def _with_api_errors(handler: Endpoint) -> Endpoint:
     @wraps(handler)
     async def checked(request: Request) -> Response:
         try:
-            return await handler(request)
+            return await call(handler, request)
         except StudioError as error:
             return to_api_error(error).response()
         except ClientDisconnect:

@@ -77,9 +77,9 @@ class AuthRoutes(Routes):
         return json_response({"guest": False, "name": user.name, "operator": user.operator} | flags)
 
     @at("/api/tokens")
-    async def tokens(self, request: Request) -> Response:
+    def tokens(self, request: Request) -> Response:
         """Return the user's tokens, without their texts."""
-        tokens = await run_sync(self._identities.tokens.for_owner, get_access(request).user.id)
+        tokens = self._identities.tokens.for_owner(get_access(request).user.id)
         return json_response({"tokens": [_token_row(token) for token in tokens]})
 
     @at("/api/tokens", method="POST")
@@ -95,10 +95,10 @@ class AuthRoutes(Routes):
         return json_response(_token_row(token) | {"text": text}, 201)
 
     @at("/api/tokens/{token}", method="DELETE")
-    async def revoke_token(self, request: Request) -> Response:
+    def revoke_token(self, request: Request) -> Response:
         """Revoke one of the user's tokens."""
         owner, token = get_access(request).user.id, request.path_params["token"]
-        await run_sync(self._identities.tokens.revoke, owner, token)
+        self._identities.tokens.revoke(owner, token)
         return Response(status_code=204)
 
 

@@ -4,7 +4,8 @@ import errno
 import json
 from collections.abc import Awaitable, Callable
 from functools import partial, wraps
-from typing import Any, Literal, TypeVar
+from inspect import iscoroutinefunction
+from typing import Any, Literal, TypeVar, cast
 
 from anyio.to_thread import run_sync
 from pydantic_core import to_json
@@ -34,7 +35,9 @@ from sandbox_ui.history.catalog import Catalog
 from sandbox_ui.limits.body_limit import parse_body
 from sandbox_ui.limits.receiving import UploadStalled
 
-Endpoint = Callable[[Request], Awaitable[Response]]
+Endpoint = Callable[[Request], Awaitable[Response]] | Callable[[Request], Response]
+"""A handler; one that is not asynchronous is called in a thread."""
+
 RUN_PATH = "/api/runs/{run}"
 EXPERIMENT_PATHS = tuple(f"/api/{name}/{{experiment}}" for name in KINDS.values())
 _STATUS_BY_ERROR: dict[type[Exception], int] = {
@@ -57,7 +60,7 @@ DISK_FULL_MESSAGE = (
     "Delete runs that are no longer needed and try again."
 )
 Permission = Literal["view", "edit"]
-_Handler = TypeVar("_Handler", bound=Callable[..., Awaitable[Response]])
+_Handler = TypeVar("_Handler", bound=Callable[..., Awaitable[Response] | Response])
 
 
 class _AnyPathConvertor(Convertor[str]):
@@ -174,7 +177,7 @@ def _with_json_errors(endpoint: Endpoint, permission: Permission) -> Endpoint:
         try:
             if request.path_params.keys() & {"run", "experiment"}:
                 await run_sync(_check_permission, request, permission)
-            return await endpoint(request)
+            return await call(endpoint, request)
         except StudioError as error:
             if isinstance(error, InvalidValue):
                 error = error.named(camel_case(error.name))
@@ -185,6 +188,13 @@ def _with_json_errors(endpoint: Endpoint, permission: Permission) -> Endpoint:
             return JSONResponse({"error": DISK_FULL_MESSAGE}, 507)
 
     return checked_endpoint
+
+
+async def call(endpoint: Endpoint, request: Request) -> Response:
+    """Return a handler's response."""
+    if iscoroutinefunction(endpoint):
+        return cast(Response, await endpoint(request))
+    return cast(Response, await run_sync(endpoint, request))
 
 
 def _check_permission(request: Request, permission: Permission) -> None:

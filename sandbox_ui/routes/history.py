@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from anyio.to_thread import run_sync
@@ -39,7 +38,7 @@ class HistoryRoutes(Routes):
     _retention_text: str
 
     @at("/api/runs")
-    async def list(self, request: Request) -> Response:
+    def list(self, request: Request) -> Response:
         """List the started runs, the comparisons and the evaluations, newest first.
 
         The first page has the ``drafts``, too. Runs that a comparison or an evaluation started are
@@ -57,27 +56,24 @@ class HistoryRoutes(Routes):
             )
         query = request.query_params
         if "comparison" in query:
-            return await self._list_runs_of(request, query["comparison"])
+            return self._list_runs_of(request, query["comparison"])
         limit = query.get("limit", "50")
         if not re.fullmatch("[0-9]{1,4}", limit) or not 1 <= int(limit) <= _MAX_PAGE_SIZE:
             raise StudioError(f"“limit” must be a number from 1 to {_MAX_PAGE_SIZE}.")
         words, before = query.get("q", "")[:_MAX_QUERY], query.get("before", "")
         owner, pinned = get_access(request).owner_filter, query.get("pinned", "") == "1"
-        list_page = partial(
-            self._listing.page, words, before, int(limit), pinned=pinned, owner=owner
-        )
-        page, groups = await run_sync(list_page)
-        relations = await run_sync(self._catalog.relations, page.entries, owner)
+        page, groups = self._listing.page(words, before, int(limit), pinned=pinned, owner=owner)
+        relations = self._catalog.relations(page.entries, owner)
         body = page_row(page, relations) | {
             "comparisons": [each for each in groups if each["kind"] == "comparison"],
             "evaluations": [each for each in groups if each["kind"] == "evaluation"],
             "now": now(), "retention": self._retention_text,
         }  # fmt: skip
         if not before and not pinned:
-            body["drafts"] = await run_sync(self._catalog.drafts, words, owner)
+            body["drafts"] = self._catalog.drafts(words, owner)
         return json_response(body)
 
-    async def _list_runs_of(self, request: Request, comparison: str) -> Response:
+    def _list_runs_of(self, request: Request, comparison: str) -> Response:
         access = get_access(request)
         await run_sync(access.require_edit_group, comparison)
         page = await run_sync(self._listing.runs_of, comparison, access.owner_filter)
@@ -96,10 +92,10 @@ class HistoryRoutes(Routes):
         return Response(status_code=204)
 
     @at("/api/space")
-    async def reclaimable_bytes(self, request: Request) -> Response:
+    def reclaimable_bytes(self, request: Request) -> Response:
         """Return the bytes that deletion frees: ``{"reclaimable": bytes}``; ``run`` repeats."""
-        runs = await _get_run_ids(request)
-        return json_response({"reclaimable": await run_sync(self._catalog.reclaimable_bytes, runs)})
+        freed = self._catalog.reclaimable_bytes(_get_run_ids(request))
+        return json_response({"reclaimable": freed})
 
     @at(RUN_PATH, method="PATCH")
     async def change(self, request: Request) -> Response:
@@ -107,16 +103,14 @@ class HistoryRoutes(Routes):
         return await change_title_or_pin(request, self._catalog, get_run_id(request))
 
     @at(RUN_PATH, method="DELETE")
-    async def delete(self, request: Request) -> Response:
+    def delete(self, request: Request) -> Response:
         """Delete a run with all its data: ``{"freed": bytes}``."""
-        return json_response({"freed": await run_sync(self._catalog.delete, [get_run_id(request)])})
+        return json_response({"freed": self._catalog.delete([get_run_id(request)])})
 
     @at("/api/runs", method="DELETE")
-    async def delete_several(self, request: Request) -> Response:
+    def delete_several(self, request: Request) -> Response:
         """Delete runs (``run``, repeated): ``{"freed": bytes}``."""
-        return json_response(
-            {"freed": await run_sync(self._catalog.delete, await _get_run_ids(request))}
-        )
+        return json_response({"freed": self._catalog.delete(_get_run_ids(request))})
 
 
 def page_row(page: HistoryPage, relations: Relations = _NO_RELATIONS) -> dict[str, Any]:
@@ -174,12 +168,12 @@ def _entry_row(entry: HistoryEntry, relations: Relations) -> dict[str, Any]:
     }
 
 
-async def _get_run_ids(request: Request) -> list[str]:
+def _get_run_ids(request: Request) -> list[str]:
     """Return the runs in the query; the user must be allowed to change all of them."""
     runs = request.query_params.getlist("run")
     if len(runs) > _MAX_RUNS:
         raise StudioError(f"At most {_MAX_RUNS} runs per request.")
     access = get_access(request)
     for run in runs:
-        await run_sync(access.require_edit, run)
+        access.require_edit(run)
     return runs

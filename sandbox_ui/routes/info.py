@@ -6,7 +6,6 @@ from functools import partial
 from io import BytesIO
 from typing import Any
 
-from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -33,14 +32,13 @@ class InfoRoutes(Routes):
         return json_response({"ok": health["ok"]} if get_access(request).is_guest else health)
 
     @at("/api/usage")
-    async def usage(self, request: Request) -> Response:
+    def usage(self, request: Request) -> Response:
         """Return the user's usage and limits; for the operator, everything."""
-        return json_response(await run_sync(self._usage.report, get_access(request).owner_filter))
+        return json_response(self._usage.report(get_access(request).owner_filter))
 
     @at("/api/examples")
-    async def examples(self, _request: Request) -> Response:
+    def examples(self, _request: Request) -> Response:
         """Return the examples; those with ``seconds`` play without a model."""
-        all_examples = await run_sync(examples)
         return json_response(
             [
                 {
@@ -54,7 +52,7 @@ class InfoRoutes(Routes):
                     "inputs": each.input_names,
                     "expected": each.expected or None,
                 }
-                for each in all_examples
+                for each in examples()
             ]
         )
 

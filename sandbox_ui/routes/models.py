@@ -3,7 +3,6 @@
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -26,15 +25,14 @@ class ModelRoutes(Routes):
     _limiter: PerUserLimiter = field(default_factory=lambda: PerUserLimiter(_MAX_SEARCHES, 1))
 
     @at("/api/models/passport")
-    async def passport(self, request: Request) -> Response:
+    def passport(self, request: Request) -> Response:
         """Return what is known of ``model`` at ``baseUrl``, or null, to who may use it."""
         access = get_access(request)
         if access.is_guest:
             return json_response({"error": "Sign in first."}, 403)
         base_url = request.query_params.get("baseUrl", self._settings.base_url)
         model = request.query_params.get("model") or self._settings.model
-        found = await run_sync(self._find, base_url, model, access.user)
-        return json_response({"passport": found})
+        return json_response({"passport": self._find(base_url, model, access.user)})
 
     @at("/api/models/local", method="POST")
     async def local(self, request: Request) -> Response:

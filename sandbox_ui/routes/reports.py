@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
@@ -29,13 +28,11 @@ class ReportRoutes(Routes):
     _key: str
 
     @at(f"{RUN_PATH}/report.html")
-    async def report(self, request: Request) -> Response:
+    def report(self, request: Request) -> Response:
         """Return the run as one HTML file with at most ``files`` MB of its files."""
         run, budget = get_run_id(request), get_budget(request)
-        folder = await run_sync(self._runs.folder, run)
-        parts = await run_sync(report_parts, folder, budget, (self._key,))
-        name = await run_sync(download_name, self._runs, run)
-        return report_response(parts, f"{name}.html")
+        parts = report_parts(self._runs.folder(run), budget, (self._key,))
+        return report_response(parts, f"{download_name(self._runs, run)}.html")
 
 
 def get_budget(request: Request) -> Budget:

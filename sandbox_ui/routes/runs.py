@@ -60,10 +60,10 @@ class RunRoutes(Routes):
         return self._service.start(wanted, access.user, draft)
 
     @at(f"{RUN_PATH}/stop", method="POST")
-    async def stop(self, request: Request) -> Response:
+    def stop(self, request: Request) -> Response:
         """Stop the run: its command is terminated, its files and its sandbox are kept."""
         run = get_run_id(request)
-        await run_sync(self._runs.stop, run)
+        self._runs.stop(run)
         return JSONResponse({"run": run})
 
     @at("/api/presence")
@@ -84,18 +84,18 @@ class RunRoutes(Routes):
         )
 
     @at(f"{RUN_PATH}/steps/{{step:int}}")
-    async def step(self, request: Request) -> Response:
+    def step(self, request: Request) -> Response:
         """Return the events of one step."""
         feed = self._runs.feed(get_run_id(request))
-        body = await run_sync(feed.step_events, request.path_params["step"])
+        body = feed.step_events(request.path_params["step"])
         return Response(body, media_type="application/json")
 
     @at(f"{RUN_PATH}/find")
-    async def find(self, request: Request) -> Response:
+    def find(self, request: Request) -> Response:
         """Return the matches for the words ``q`` in the run."""
         feed = self._runs.feed(get_run_id(request))
         words = request.query_params.get("q", "")[:_WORDS]
-        return json_response({"matches": await run_sync(feed.find, words)})
+        return json_response({"matches": feed.find(words)})
 
     @at(f"{RUN_PATH}/conversation.md")
     async def conversation(self, request: Request) -> Response:
@@ -107,16 +107,15 @@ class RunRoutes(Routes):
         )
 
     @at(f"{RUN_PATH}/steps.csv")
-    async def steps_csv(self, request: Request) -> Response:
+    def steps_csv(self, request: Request) -> Response:
         """Return the steps as a CSV download."""
-        table = await run_sync(self._runs.feed(get_run_id(request)).steps_csv)
+        table = self._runs.feed(get_run_id(request)).steps_csv()
         return Response(
             table, headers=download_headers("steps.csv"), media_type="text/csv; charset=utf-8"
         )
 
     @at(f"{RUN_PATH}/tokens")
-    async def tokens(self, request: Request) -> Response:
+    def tokens(self, request: Request) -> Response:
         """Return the tokens of each step after the number ``after``, and their totals."""
         after = get_step(request, "after") or 0
-        tokens = await run_sync(self._runs.feed(get_run_id(request)).tokens, after)
-        return json_response(tokens)
+        return json_response(self._runs.feed(get_run_id(request)).tokens(after))

@@ -3,7 +3,6 @@
 from contextlib import suppress
 from dataclasses import dataclass
 
-from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
@@ -59,16 +58,16 @@ class ShareLinkRoutes:
         ]
 
     @at(*_LINKS, method="POST")
-    async def create(self, request: Request) -> Response:
+    def create(self, request: Request) -> Response:
         """Create a link, relative to the studio's URL: ``{"path": "shared/…"}``."""
-        token = await run_sync(share_links.create, await run_sync(self._folder, request))
+        token = share_links.create(self._folder(request))
         return json_response({"path": f"shared/{token}"}, 201)
 
     @at(*_LINKS, method="DELETE")
-    async def revoke_all(self, request: Request) -> Response:
+    def revoke_all(self, request: Request) -> Response:
         """Revoke all links; viewers lose access within seconds."""
-        folder = await run_sync(self._folder, request)
-        await run_sync(share_links.revoke_all, folder)
+        folder = self._folder(request)
+        share_links.revoke_all(folder)
         if "run" in request.path_params:
             self._runs.feed(folder.id).notify()
         else:
@@ -76,15 +75,14 @@ class ShareLinkRoutes:
         return Response(status_code=204)
 
     @at(*_LINKS, permission="edit")
-    async def count(self, request: Request) -> Response:
+    def count(self, request: Request) -> Response:
         """Return the number of links."""
-        folder = await run_sync(self._folder, request)
-        return json_response({"links": len(folder.share_link_digests)})
+        return json_response({"links": len(self._folder(request).share_link_digests)})
 
     @at("/shared/{token}")
-    async def open(self, request: Request) -> Response:
+    def open(self, request: Request) -> Response:
         """Store the link in the browser's cookie, and redirect to what it shows."""
-        query = await run_sync(self._query_for, request.path_params["token"])
+        query = self._query_for(request.path_params["token"])
         if not query:
             return PlainTextResponse(_INVALID_LINK_MESSAGE, 404)
         cookie = self._identities.cookies.link_cookie(request, request.path_params["token"])

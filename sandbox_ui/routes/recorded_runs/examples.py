@@ -1,11 +1,9 @@
 """Routes of saved examples: recorded runs that play without a model."""
 
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -29,34 +27,31 @@ class SavedExampleRoutes(Routes):
     _limits: ExampleLimits
 
     @at(f"{RUN_PATH}/example", method="POST")
-    async def save(self, request: Request) -> Response:
+    def save(self, request: Request) -> Response:
         """Save the run as an example of the user: ``{"id": …, "title": …}``."""
-        save = partial(self._save, get_run_id(request), get_access(request).user.id)
-        return json_response(await run_sync(save), 201)
-
-    @at("/api/examples/saved")
-    async def list_saved(self, request: Request) -> Response:
-        """Return the user's saved examples, as in ``/api/examples``."""
-        if get_access(request).is_guest:
-            return json_response([])
-        found = await run_sync(examples.load_all, self._data, get_access(request).user.id)
-        return json_response([_row(each) for each in found])
-
-    @at("/api/examples/saved/{example}", method="DELETE")
-    async def delete(self, request: Request) -> Response:
-        """Delete one of the user's saved examples."""
-        owner, example = get_access(request).user.id, request.path_params["example"]
-        await run_sync(examples.delete, self._data, owner, example)
-        return Response(status_code=204)
-
-    def _save(self, run: str, owner: str) -> dict[str, Any]:
+        run, owner = get_run_id(request), get_access(request).user.id
         folder = self._runs.folder(run)
         if run in self._runs.active_ids():
             raise RunActive(IN_PROGRESS)
         recording = open_recording(folder.journal, folder)
         title = folder.title or title_for_task(recording.started.task)
         saved = examples.save(recording, self._data, title, owner, self._limits)
-        return {"id": saved.id, "title": saved.title}
+        return json_response({"id": saved.id, "title": saved.title}, 201)
+
+    @at("/api/examples/saved")
+    def list_saved(self, request: Request) -> Response:
+        """Return the user's saved examples, as in ``/api/examples``."""
+        if get_access(request).is_guest:
+            return json_response([])
+        found = examples.load_all(self._data, get_access(request).user.id)
+        return json_response([_row(each) for each in found])
+
+    @at("/api/examples/saved/{example}", method="DELETE")
+    def delete(self, request: Request) -> Response:
+        """Delete one of the user's saved examples."""
+        owner, example = get_access(request).user.id, request.path_params["example"]
+        examples.delete(self._data, owner, example)
+        return Response(status_code=204)
 
 
 def _row(example: examples.SavedExample) -> dict[str, Any]:

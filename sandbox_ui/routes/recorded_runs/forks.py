@@ -36,11 +36,10 @@ class ForkRoutes(Routes):
     _catalog: Catalog
 
     @at(f"{RUN_PATH}/fork")
-    async def describe(self, request: Request) -> Response:
+    def describe(self, request: Request) -> Response:
         """Return what a fork after ``step`` would start with and lack; see ``ForkDescription``."""
         step = get_step(request) or 0
-        described = await run_sync(self._runs.describe_fork, get_run_id(request), step)
-        return json_response(described)
+        return json_response(self._runs.describe_fork(get_run_id(request), step))
 
     @at(f"{RUN_PATH}/fork", method="POST")
     async def create(self, request: Request) -> Response:
@@ -55,35 +54,32 @@ class ForkRoutes(Routes):
         return json_response({"run": await run_sync(fork)}, 201)
 
     @at(f"{RUN_PATH}/family")
-    async def family(self, request: Request) -> Response:
+    def family(self, request: Request) -> Response:
         """Return the ``parent``, or null, and the ``children``, the newest first.
 
         A parent that was deleted (``exists``), or that the user may not see (``visible``), has no
         ``title``.
         """
         run, access = get_run_id(request), get_access(request)
-        return json_response(await run_sync(self._family, run, access))
+        parent = self._runs.folder(run).parent
+        owner = None if access.is_guest else access.owner_filter
+        children = [] if access.is_guest else self._catalog.history.children(run, owner)
+        return json_response({
+            "parent": self._parent_row(parent, access) if parent else None,
+            "children": [_child_row(child) for child in children],
+        })  # fmt: skip
 
     @at(f"{RUN_PATH}/family/tree")
-    async def family_tree(self, request: Request) -> Response:
+    def family_tree(self, request: Request) -> Response:
         """Return the whole family as ``members``, depth first, and whether there are ``more``.
 
         A member has ``status``, ``depth`` and, if it is ``open``, ``run``, ``title``, ``kind``,
         the ``step`` of its parent at which it starts, ``model`` and ``state``.
         """
         run, access = get_run_id(request), get_access(request)
-        family = await run_sync(self._catalog.family, run, access.can_view)
+        family = self._catalog.family(run, access.can_view)
         rows = [_member_row(member) for member in family.members]
         return json_response({"members": rows, "more": family.more})
-
-    def _family(self, run: str, access: Access) -> dict[str, Any]:
-        parent = self._runs.folder(run).parent
-        owner = None if access.is_guest else access.owner_filter
-        children = [] if access.is_guest else self._catalog.history.children(run, owner)
-        return {
-            "parent": self._parent_row(parent, access) if parent else None,
-            "children": [_child_row(child) for child in children],
-        }
 
     def _parent_row(self, parent: Parent, access: Access) -> dict[str, Any]:
         row = {"run": parent.run, "step": parent.step, "kind": parent.kind}

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -25,19 +24,16 @@ class RecordingRoutes(Routes):
     _blobs: BlobStore
 
     @at("/api/recordings")
-    async def list(self, _request: Request) -> Response:
+    def list(self, _request: Request) -> Response:
         """Return the recorded runs: ``name``, ``title``, ``about``, ``steps``, ``seconds``."""
-        found = await run_sync(recordings.recordings)
+        found = recordings.recordings()
         names = ("name", "title", "about", "steps", "seconds")
         return json_response([{name: getattr(each, name) for name in names} for each in found])
 
     @at("/api/recordings/{name}", method="POST")
-    async def open(self, request: Request) -> Response:
+    def open(self, request: Request) -> Response:
         """Return the user's ``run`` of a recording; it is copied from it the first time."""
         owner, name = get_access(request).user.id, request.path_params["name"]
-        return json_response({"run": await run_sync(self._open, owner, name)})
-
-    def _open(self, owner: str, name: str) -> str:
         run, is_new = recordings.open_recording(
             self._data,
             owner,
@@ -47,4 +43,4 @@ class RecordingRoutes(Routes):
         )
         if is_new:
             self._catalog.history.indexer.changed(run)
-        return run
+        return json_response({"run": run})

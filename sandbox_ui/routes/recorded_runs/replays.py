@@ -1,9 +1,8 @@
 """Routes of replays: start one, and list those of a run."""
 
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
-from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -18,6 +17,7 @@ from sandbox_ui.routes.helpers import RUN_PATH, Routes, at, get_run_id, json_res
 from sandbox_ui.runs.manager import RunManager
 
 _MAX_LISTED = 20
+_SHOWN = ("running", "replay")
 
 
 @dataclass(frozen=True)
@@ -29,22 +29,9 @@ class ReplayRoutes(Routes):
     _limits: Limits
 
     @at(f"{RUN_PATH}/replays", method="POST")
-    async def create(self, request: Request) -> Response:
+    def create(self, request: Request) -> Response:
         """Execute the run's recorded calls again in a new run: ``{"run": id}``."""
-        owner = get_access(request).user.id
-        replay = await run_sync(self._start, get_run_id(request), owner)
-        return json_response({"run": replay}, 201)
-
-    @at(f"{RUN_PATH}/replays")
-    async def replays(self, request: Request) -> Response:
-        """Return the latest replays of the run that the user may see, latest first."""
-        access, run = get_access(request), get_run_id(request)
-        found = await run_sync(self._catalog.history.replays_of, run)
-        shown = [each for each in found if access.can_view(each)][:_MAX_LISTED]
-        return json_response({"replays": await run_sync(self._describe, shown)})
-
-    def _start(self, run: str, owner: str) -> str:
-        """Start a replay of a run that has ended; return the new run's id."""
+        run, owner = get_run_id(request), get_access(request).user.id
         runs, folder = self._runs, self._runs.folder(run)
         if run in runs.active_ids():
             raise RunActive(IN_PROGRESS)
@@ -59,14 +46,17 @@ class ReplayRoutes(Routes):
                     each, runs.contents, stop, ticket, self._limits
                 ),
             )
-        return new
+        return json_response({"run": new}, 201)
 
-    def _describe(self, runs: list[str]) -> list[dict[str, Any]]:
+    @at(f"{RUN_PATH}/replays")
+    def replays(self, request: Request) -> Response:
+        """Return the latest replays of the run that the user may see, latest first."""
+        access, run = get_access(request), get_run_id(request)
+        found = self._catalog.history.replays_of(run)
+        shown = [each for each in found if access.can_view(each)][:_MAX_LISTED]
         described = []
-        for run in runs:
-            try:
-                status = self._runs.feed(run).status()
-            except RunError:  # it has been deleted meanwhile
-                continue
-            described.append({"run": run, **{key: status[key] for key in ("running", "replay")}})
-        return described
+        for each in shown:
+            with suppress(RunError):  # it has been deleted meanwhile
+                status = self._runs.feed(each).status()
+                described.append({"run": each, **{key: status[key] for key in _SHOWN}})
+        return json_response({"replays": described})

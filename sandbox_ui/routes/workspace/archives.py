@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
@@ -40,28 +39,27 @@ class ArchiveRoutes(Routes):
     _runs: RunManager
 
     @at(f"{RUN_PATH}/zip")
-    async def files(self, request: Request) -> Response:
+    def files(self, request: Request) -> Response:
         """Export files and folders, each a percent-encoded ``path``; default all.
 
         With ``step`` as they were after it; what was not kept is named in ``LEFT-OUT.txt``.
         """
         paths = [RelPath.from_url(each) for each in request.query_params.getlist("path")]
         chosen, step = [path for path in paths if path], get_step(request)
-        archive = await run_sync(self._zip_files, get_run_id(request), chosen, step)
+        archive = self._zip_files(get_run_id(request), chosen, step)
         if len(paths) == 1 and paths[0]:
             name = RelPath(paths[0].name).display
         else:
-            name = await run_sync(download_name, self._runs, get_run_id(request))
+            name = download_name(self._runs, get_run_id(request))
         if step is not None:
             name = f"{name}, step {step}"
         return _zip_response(request, archive, name)
 
     @at(f"{RUN_PATH}/run.zip")
-    async def run(self, request: Request) -> Response:
+    def run(self, request: Request) -> Response:
         """Export the whole run: files and their versions, journal, long outputs, other formats."""
-        archive = await run_sync(self._zip_run, get_run_id(request))
-        name = await run_sync(download_name, self._runs, get_run_id(request))
-        return _zip_response(request, archive, name)
+        name = download_name(self._runs, get_run_id(request))
+        return _zip_response(request, self._zip_run(get_run_id(request)), name)
 
     def _zip_files(self, run: str, paths: list[RelPath], step: int | None) -> ZipStream:
         builder = ArchiveBuilder()

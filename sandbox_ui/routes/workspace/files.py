@@ -59,9 +59,18 @@ class FileRoutes(Routes):
         return JSONResponse(fields, 200 if version else 201, headers={"ETag": etag})
 
     @at(_FILE, method="DELETE")
-    async def remove(self, request: Request) -> Response:
+    def remove(self, request: Request) -> Response:
         """Remove a file or a folder permanently; a missing one is not an error."""
-        await run_sync(self._remove, get_run_id(request), get_path(request, b"/files/"))
+        run, path = get_run_id(request), get_path(request, b"/files/")
+        with self._runs.locked_workspace(run) as workspace:
+            try:
+                workspace.stat(path)
+            except WorkspaceError:
+                changes = []
+            else:
+                changes = [UserChange("removed", path)]
+            workspace.remove(path)
+            self._runs.record_user_changes(run, changes)
         return Response(status_code=204)
 
     def _begin(self, run: str, path: RelPath, size: int) -> FileWriter:
@@ -86,17 +95,6 @@ class FileRoutes(Routes):
         with suppress(RunError), self._runs.locked_workspace(run) as workspace:
             upload.set_workspace(workspace)
         upload.abort()
-
-    def _remove(self, run: str, path: RelPath) -> None:
-        with self._runs.locked_workspace(run) as workspace:
-            try:
-                workspace.stat(path)
-            except WorkspaceError:
-                changes = []
-            else:
-                changes = [UserChange("removed", path)]
-            workspace.remove(path)
-            self._runs.record_user_changes(run, changes)
 
     @at(f"{RUN_PATH}/outputs/{{name}}")
     async def output(self, request: Request) -> Response:

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from anyio.to_thread import run_sync
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
@@ -31,7 +30,7 @@ class TreeRoutes(Routes):
     _runs: RunManager
 
     @at(f"{RUN_PATH}/files")
-    async def listing(self, request: Request) -> Response:
+    def listing(self, request: Request) -> Response:
         """List rows of a folder (percent-encoded ``folder``; empty for the root).
 
         Query parameters: ``from`` and ``count``: the range of rows; ``sort``: by name, time or
@@ -46,33 +45,29 @@ class TreeRoutes(Routes):
         listing_query = _listing_query(request.query_params)
         step = get_step(request)
         if step is not None:
-            versions = await run_sync(self._runs.file_versions, get_run_id(request))
+            versions = self._runs.file_versions(get_run_id(request))
             return json_response(
-                await run_sync(past_listing.list_past_folder, versions, folder, step, listing_query)
+                past_listing.list_past_folder(versions, folder, step, listing_query)
             )
         workspace = self._runs.workspace(get_run_id(request))
         try:
-            return json_response(
-                await run_sync(listing.list_folder, workspace, folder, listing_query)
-            )
+            return json_response(listing.list_folder(workspace, folder, listing_query))
         except WorkspaceError:
             workspace_exists = workspace.root.is_dir()
-            if workspace_exists and await run_sync(_is_folder, workspace, folder):
+            if workspace_exists and _is_folder(workspace, folder):
                 raise
         # A missing workspace is being moved into a sandbox; the stream reports when to list again.
         empty = {"folder": folder.to_url(), "entries": [], "total": 0, "more": 0}
         return json_response(empty | {"missing": workspace_exists})
 
     @at(f"{RUN_PATH}/entries/{{path:any}}")
-    async def entry(self, request: Request) -> Response:
+    def entry(self, request: Request) -> Response:
         """Return the listing row of a path, now or after ``step``; null if it is missing."""
         path, step = get_path(request, b"/entries/"), get_step(request)
         if step is not None:
-            versions = await run_sync(self._runs.file_versions, get_run_id(request))
-            return json_response(await run_sync(past_listing.past_row, versions, path, step))
-        return json_response(
-            await run_sync(listing.row_for_path, self._runs.workspace(get_run_id(request)), path)
-        )
+            versions = self._runs.file_versions(get_run_id(request))
+            return json_response(past_listing.past_row(versions, path, step))
+        return json_response(listing.row_for_path(self._runs.workspace(get_run_id(request)), path))
 
 
 def _is_folder(workspace: Workspace, path: RelPath) -> bool:

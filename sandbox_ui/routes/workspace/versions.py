@@ -38,18 +38,17 @@ class VersionRoutes(Routes):
     _previews: PreviewService
 
     @at(f"{RUN_PATH}/versions/{{path:any}}")
-    async def versions(self, request: Request) -> Response:
+    def versions(self, request: Request) -> Response:
         """Return the versions of a path, newest first; see ``past_listing.version_rows``."""
         path = get_path(request, b"/versions/")
-        versions = await run_sync(self._runs.file_versions, get_run_id(request))
-        return json_response(await run_sync(version_rows, versions, path))
+        return json_response(version_rows(self._runs.file_versions(get_run_id(request)), path))
 
     @at(f"{RUN_PATH}/results")
-    async def results(self, request: Request) -> Response:
+    def results(self, request: Request) -> Response:
         """Return the run's input and output files; see ``sandbox_ui.workspace.outputs``."""
         run = get_run_id(request)
-        versions = await run_sync(self._runs.file_versions, run)
-        return json_response(await run_sync(list_results, self._runs.workspace(run), versions))
+        versions = self._runs.file_versions(run)
+        return json_response(list_results(self._runs.workspace(run), versions))
 
     @at(f"{RUN_PATH}/file-links", method="POST", permission="view")
     async def file_links(self, request: Request) -> Response:
