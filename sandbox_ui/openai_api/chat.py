@@ -8,7 +8,7 @@ from pydantic_core import to_json
 
 from sandbox_ui.openai_api.errors import ApiError
 from sandbox_ui.openai_api.execution import StartedRound
-from sandbox_ui.openai_api.files import FileLink
+from sandbox_ui.openai_api.files import ProducedFile
 from sandbox_ui.openai_api.follower import Presenter
 from sandbox_ui.openai_api.parameters import Parameters
 from sandbox_ui.openai_api.progress import (
@@ -23,7 +23,7 @@ from sandbox_ui.openai_api.progress import (
 _DONE = b"data: [DONE]\n\n"
 _MAX_OUTPUT = 4000
 _ARGUMENTS = ("command", "path")
-LinkFiles = Callable[[RoundProgress], Awaitable[list[FileLink]]]
+LinkFiles = Callable[[RoundProgress], Awaitable[list[ProducedFile]]]
 
 
 class ChatPresenter(Presenter):
@@ -39,7 +39,7 @@ class ChatPresenter(Presenter):
         self._id = f"chatcmpl-{started.run}.{started.number}"
         self._link_files = link_files
         self._reasoning: list[str] = []
-        self._links: list[FileLink] = []
+        self._links: list[ProducedFile] = []
 
     def begin(self) -> list[bytes]:
         """Return the first chunk: it names the run."""
@@ -112,13 +112,13 @@ class ChatPresenter(Presenter):
                 "url_citation": {
                     "start_index": link.start,
                     "end_index": link.end,
-                    "title": link.file.name,
+                    "title": link.name,
                     "url": link.url,
                 },
-                "file_id": link.file.ref.id,
+                "file_id": link.ref.id,
             }
             for link in self._links
-            if not link.file.is_answer
+            if not link.is_answer
         ]
 
     @property

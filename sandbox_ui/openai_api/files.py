@@ -67,35 +67,19 @@ def parse_file_id(text: str) -> FileRef:
 
 @dataclass(frozen=True, slots=True)
 class ProducedFile:
-    """A file in ``output/`` that a round has made or changed."""
+    """A file in ``output/`` of a round, and where the answer names it; else its end."""
 
     ref: FileRef
     name: str
     size: int
+    url: str
+    start: int
+    end: int
 
     @property
     def is_answer(self) -> bool:
         """Whether its content is the answer itself."""
         return self.ref.path == ANSWER_FILE
-
-
-@dataclass(frozen=True, slots=True)
-class FileLink:
-    """A link to a produced file, and where the answer names it; its end if it does not."""
-
-    file: ProducedFile
-    url: str
-    start: int
-    end: int
-
-
-def link_files(files: Sequence[ProducedFile], answer: str, base_url: str) -> list[FileLink]:
-    """Return links to files."""
-    links = []
-    for file in files:
-        start, end = _position(answer, file.name)
-        links.append(FileLink(file, f"{base_url}/files/{file.ref.id}/content", start, end))
-    return links
 
 
 class FileStore:
@@ -190,14 +174,16 @@ class FileStore:
         if not self._inputs(ref.run):
             self._catalog.discard_draft(ref.run)
 
-    def produced(self, run: str, first_step: int) -> list[ProducedFile]:
+    def produced(self, run: str, first_step: int, answer: str, base_url: str) -> list[ProducedFile]:
         """Return the first 200 files in ``output/`` that steps from a number on have changed."""
         results = list_results(self._runs.workspace(run), self._runs.file_versions(run))
-        return [
-            ProducedFile(FileRef(run, RelPath.from_url(row["path"])), row["name"], row["size"])
-            for row in results["outputs"]["files"]
-            if (row["step"] or first_step) >= first_step
-        ]
+        produced = []
+        for row in results["outputs"]["files"]:
+            if (row["step"] or first_step) >= first_step:
+                ref, name = FileRef(run, RelPath.from_url(row["path"])), row["name"]
+                url = f"{base_url}/files/{ref.id}/content"
+                produced.append(ProducedFile(ref, name, row["size"], url, *_position(answer, name)))
+        return produced
 
     def _inputs(self, run: str) -> Iterator[RelPath]:
         with suppress(StudioError):

@@ -21,7 +21,7 @@ from agent.events import (
 from agent.models.base import FinishReason, PartialCount, Usage
 from agent.runs.state import remark
 from sandbox_ui.openai_api.errors import NO_RETRY, ApiError
-from sandbox_ui.openai_api.files import FileLink
+from sandbox_ui.openai_api.files import ProducedFile
 
 _COMPLETE: tuple[Status, ...] = ("submitted", "answered")
 _MAX_NOTICES = 20
@@ -162,7 +162,7 @@ class RoundProgress:
     def _failure(self, reason: str) -> ApiError:
         return ApiError(reason, 502, code="run_failed", headers=self._headers)
 
-    def describe(self, links: Sequence[FileLink]) -> dict[str, Any]:
+    def describe(self, links: Sequence[ProducedFile]) -> dict[str, Any]:
         """Return the field ``sandbox`` of an answer: what OpenAI's fields have no place for."""
         return {
             "run": self.run,
@@ -173,9 +173,9 @@ class RoundProgress:
             "notices": self.notices,
             "files": [
                 {
-                    "id": link.file.ref.id,
-                    "filename": link.file.name,
-                    "bytes": link.file.size,
+                    "id": link.ref.id,
+                    "filename": link.name,
+                    "bytes": link.size,
                     "url": link.url,
                 }
                 for link in links

@@ -8,7 +8,7 @@ from pydantic_core import to_json
 from sandbox_ui.openai_api.chat import LinkFiles
 from sandbox_ui.openai_api.errors import ApiError
 from sandbox_ui.openai_api.execution import StartedRound
-from sandbox_ui.openai_api.files import FileLink
+from sandbox_ui.openai_api.files import ProducedFile
 from sandbox_ui.openai_api.follower import Presenter
 from sandbox_ui.openai_api.parameters import Parameters
 from sandbox_ui.openai_api.progress import (
@@ -51,7 +51,7 @@ class ResponsePresenter(Presenter):
         self._link_files = link_files
         self._items: list[_Item] = []
         self._open: _Item | None = None
-        self._links: list[FileLink] = []
+        self._links: list[ProducedFile] = []
         self._number = 0
 
     def begin(self) -> list[bytes]:
@@ -200,14 +200,14 @@ class ResponsePresenter(Presenter):
             {
                 "type": "container_file_citation",
                 "container_id": self.progress.run,
-                "file_id": link.file.ref.id,
-                "filename": link.file.name,
+                "file_id": link.ref.id,
+                "filename": link.name,
                 "start_index": link.start,
                 "end_index": link.end,
                 "url": link.url,
             }
             for link in self._links
-            if not link.file.is_answer
+            if not link.is_answer
         ]
 
     def _response(self, status: str) -> dict[str, Any]:

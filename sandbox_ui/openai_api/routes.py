@@ -30,7 +30,7 @@ from sandbox_ui.openai_api.execution import (
     no_such_response,
     parse_response_id,
 )
-from sandbox_ui.openai_api.files import MAX_FILE_BYTES, FileStore, link_files
+from sandbox_ui.openai_api.files import MAX_FILE_BYTES, FileStore
 from sandbox_ui.openai_api.follower import RoundResponse, read_round
 from sandbox_ui.openai_api.models import ModelCatalogue
 from sandbox_ui.openai_api.parameters import SANDBOX_SUFFIX, Parameters, parse_parameters
@@ -208,8 +208,9 @@ class OpenAIRoutes(Routes):
         async def links(progress: RoundProgress) -> Any:
             if started.mode == "plain":
                 return []
-            files = await run_sync(self._files.produced, started.run, started.first_step)
-            return link_files(files, progress.answer, base_url)
+            return await run_sync(
+                self._files.produced, started.run, started.first_step, progress.answer, base_url
+            )
 
         return links
 
