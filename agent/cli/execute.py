@@ -105,7 +105,7 @@ def _select_model(options: argparse.Namespace, settings: Settings) -> SelectedMo
 
 def model_argument(options: argparse.Namespace, settings: Settings) -> ModelArgument:
     """Return what ``--model``, ``--base-url`` and the request parameters name."""
-    parameters = config_fields(options)
+    parameters = checked_values(options)
     without_endpoint = options.model in (BUILTIN_ID, DEMONSTRATION)
     given = [f"--{each.option}" for each in PARAMETERS if each.name in parameters]
     if without_endpoint:

@@ -141,10 +141,6 @@ class Catalog:
             if all(term in " ".join(draft.names).casefold() for term in terms)
         ]
 
-    def children(self, run_id: str, owner: str | None = None) -> Sequence[HistoryEntry]:
-        """Return a user's or all users' runs made from a run, newest first: the first 100."""
-        return self.history.children(run_id, owner)
-
     def family(self, run_id: str, may_view: Callable[[str], bool]) -> Family:
         """Return a run's family; see ``agent.history.family.find_family``."""
         return find_family(self.history, self._data, run_id, may_view)
