@@ -93,11 +93,10 @@ class _Claim:
 
 @dataclass(frozen=True)
 class UploadRoutes(Routes):
-    """Routes for resumable uploads, which leave ``min_free`` bytes of the disk free."""
+    """Routes for resumable uploads."""
 
     _runs: RunManager
     _remaining_bytes: RemainingBytes = lambda _: None
-    _min_free: int = uploads.MIN_FREE_BYTES
     _write_locks: _WriteLocks = field(default_factory=_WriteLocks)
 
     @at(_UPLOADS, method="OPTIONS", permission="view")
@@ -174,7 +173,7 @@ class UploadRoutes(Routes):
         with self._runs.locked_workspace(run) as workspace:
             remaining = self._remaining_bytes(run)
             pending = uploads.start(
-                workspace, path, size, quota_left=remaining, min_free=self._min_free
+                workspace, path, size, quota_left=remaining, min_free=uploads.MIN_FREE_BYTES
             )
             return pending if size else self._move_to_target(run, workspace, pending)
 

@@ -61,4 +61,4 @@ def test_unknown_rules_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert parsed.approve == ("network", "delete")
     with pytest.raises(SystemExit):
         parser.parse_args(["run", "--approve", "nonsense", "Go."])
-    assert "approve must be every, risky, or" in capsys.readouterr().err
+    assert "--approve: must be every, risky, or" in capsys.readouterr().err

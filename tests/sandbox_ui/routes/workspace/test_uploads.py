@@ -14,7 +14,7 @@ import pytest
 from tusclient.client import TusClient
 
 from agent.runs.folder import RunFolder
-from sandbox_ui.routes.workspace.uploads import UploadRoutes
+from agent.workspace.transfer import uploads
 from tests.faults.app_process import start_app
 from tests.support import httpx, tus
 from tests.support.server import serve_studio, wait_until
@@ -218,8 +218,7 @@ def test_an_upload_to_a_full_disk_is_reported_and_leaves_no_files(
     mount = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(tmp_path)]
     if subprocess.run(mount, capture_output=True).returncode:
         pytest.skip("a disk can only be mounted by root")
-    nothing_reserved = (lambda _: None, 0)
-    monkeypatch.setattr(UploadRoutes.__init__, "__defaults__", nothing_reserved)
+    monkeypatch.setattr(uploads, "MIN_FREE_BYTES", 0)
     try:
         with serve_studio(tmp_path) as studio_url, httpx.Client(base_url=studio_url) as client:
             run = client.post("/api/runs").json()["run"]
