@@ -30,6 +30,7 @@ from agent.models.base import Model, ModelConfig
 from agent.models.builtin.install import BUILTIN_ID
 from agent.models.parameters import config_fields
 from agent.runs.folder import RunFolder
+from agent.runs.spec import RunSpec
 from agent.runs.summary import Summary
 from agent.sandbox.disk import volume
 from agent.settings import Settings
@@ -311,12 +312,8 @@ def _model_to_test(folder: ExperimentFolder, plan: Plan, index: int) -> Model | 
 
 def member_argument(settings: Settings, member: Member, given: ModelArgument) -> ModelArgument:
     """Return what names a member's model, if the caller does not; never a demonstration."""
-    argument: ModelArgument = given
-    if given is None and member.model == BUILTIN_ID:
-        argument = BUILTIN_ID
-    elif given is None:
-        argument = endpoint_config(settings, member.base_url, member.model)
-    if isinstance(argument, ModelConfig):
+    argument = member.spec().model_config(settings) if given is None else given
+    if isinstance(argument, ModelConfig) and argument.model != BUILTIN_ID:
         if not argument.base_url:
             raise UsageError(f"{member.label}: its model needs an endpoint: set OPENAI_BASE_URL.")
         argument = replace(argument, **config_fields(member))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Protocol
 
 import gradio as gr
 from starlette.requests import Request
@@ -17,10 +17,6 @@ from sandbox_ui.auth.user import User
 USED_ELSEWHERE = (
     "Another process uses the folder of this {}, which can be viewed until that has ended."
 )
-
-
-Item = Kind | Literal["run"]
-"""What is shared and owned: a run, or an experiment of a kind."""
 
 
 class SignInRequired(StudioError):
@@ -41,12 +37,17 @@ class RunGroups(Protocol):
         """Return the ids of its runs."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)  # the tokens are secrets
 class Access:
-    """Permissions of one request; a guest has no user, only the tokens of shared links.
+    """Permissions of one request.
 
-    What does not exist and what may not be viewed raise the same ``RunError``. What is in another
-    data folder than ``_data`` belongs to another process and can only be viewed.
+    All methods raise ``RunError`` for what does not exist or may not be viewed, with the same
+    message, and ``require_edit…`` raises ``ReadOnly`` for what may only be viewed.
+
+    Args:
+        user: The user; None for a guest, who has only shared links.
+        link_tokens: The tokens of the shared links that the browser has opened.
+        data: The studio's data folder; what is in another one belongs to another process and can
+            only be viewed. None if there is no other one.
     """
 
     def __init__(
@@ -92,23 +93,22 @@ class Access:
         """Owner to list runs of; None for all. Raises ``SignInRequired`` for a guest."""
         return None if self.user.operator else self.user.id
 
-    def owns(self, item: str, kind: Item = "run") -> bool:
-        """Return whether a run or an experiment is the user's, or the user an operator."""
-        if self._user is None:
-            return False
-        return self._user.operator or self._folder(item, kind).owner == self._user.id
+    def can_edit(self, run: str) -> bool:
+        """Return whether the user may change the run."""
+        return self._owns(lambda: self._get_folder(run)) and not self._is_run_elsewhere(run)
 
-    def can_edit(self, item: str, kind: Item = "run") -> bool:
-        """Return whether the user may change it."""
-        return self.owns(item, kind) and not self._is_elsewhere(item, kind)
+    def require_view(self, run: str) -> None:
+        """Check that the run may be viewed."""
+        if not self._owns(lambda: self._get_folder(run)) and not self._is_shared(run):
+            raise RunError(RUN_NOT_FOUND)
 
-    def can_view(self, item: str, kind: Item = "run") -> bool:
-        """Return whether it exists and may be viewed, an experiment with its runs."""
-        try:
-            self.require_view(item, kind)
-        except RunError:
-            return False
-        return True
+    def require_edit(self, run: str) -> None:
+        """Check that the run may be changed."""
+        if not self.can_edit(run):
+            self.require_view(run)
+            if self._is_run_elsewhere(run):
+                raise ReadOnly(USED_ELSEWHERE.format("run"))
+            raise ReadOnly("This run belongs to another user and was shared with you read-only.")
 
     def can_edit_group(self, group: str) -> bool:
         """Return whether the user may change a comparison or an evaluation."""
@@ -148,19 +148,30 @@ class Access:
         ids = [share_links.id_of(token) for token in self._link_tokens]
         return any(self.can_view(each) or self.can_view_group(each) for each in ids)
 
-    def _folder(self, item: str, kind: Item) -> Shareable:
-        return self._get_folder(item) if kind == "run" else self._groups[kind].folder(item)
-
-    def _is_elsewhere(self, item: str, kind: Item) -> bool:
+    def can_view(self, run: str) -> bool:
+        """Return whether the run exists and may be viewed."""
         try:
-            return self._data is not None and self._folder(item, kind).data != self._data
+            self.require_view(run)
         except RunError:
-            if kind != "run":
-                raise
+            return False
+        return True
+
+    def _owns(self, find: Callable[[], Shareable]) -> bool:
+        if self._user is None:
+            return False
+        return self._user.operator or find().owner == self._user.id
+
+    def _is_elsewhere(self, folder: Shareable) -> bool:
+        return self._data is not None and folder.data != self._data
+
+    def _is_run_elsewhere(self, run: str) -> bool:
+        try:
+            return self._is_elsewhere(self._get_folder(run))
+        except RunError:
             return False  # an operator deletes unreadable runs, too
 
-    def _is_shared(self, item: str, kind: Item) -> bool:
-        """Return whether a link to it, or to an experiment with this run, was opened."""
+    def _is_shared(self, run: str) -> bool:
+        """Return whether a link to a run, or to a group of runs with it, was opened."""
         return any(
             share_links.is_valid(token, self._get_folder(run))
             if share_links.id_of(token) == run

@@ -38,10 +38,9 @@ from sandbox_ui.experiments.scoring import BackgroundWork
 from sandbox_ui.experiments.selection import compare_runs
 from sandbox_ui.history.catalog import Catalog
 from sandbox_ui.limits.quota import Quota
-from sandbox_ui.runs.example_inputs import copy_example_inputs
 from sandbox_ui.runs.followers import Followers
 from sandbox_ui.runs.manager import RunManager
-from sandbox_ui.runs.service import model_for
+from sandbox_ui.runs.service import copy_example_inputs, model_for
 
 _JOIN_SECONDS = 10.0
 _MAX_RUNNING = {"comparison": 20, "evaluation": 5}

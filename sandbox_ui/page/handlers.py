@@ -1,7 +1,7 @@
 """Event handlers of the page's buttons, and what its functions for programs share."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial

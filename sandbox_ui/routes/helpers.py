@@ -60,7 +60,6 @@ DISK_FULL_MESSAGE = (
     "Delete runs that are no longer needed and try again."
 )
 Permission = Literal["view", "edit"]
-_ITEMS: frozenset[Item] = frozenset(("run", *KINDS))
 _Handler = TypeVar("_Handler", bound=Callable[..., Awaitable[Response] | Response])
 
 

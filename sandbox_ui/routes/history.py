@@ -75,8 +75,8 @@ class HistoryRoutes(Routes):
 
     def _list_runs_of(self, request: Request, comparison: str) -> Response:
         access = get_access(request)
-        await run_sync(access.require_edit_group, comparison)
-        page = await run_sync(self._listing.runs_of, comparison, access.owner_filter)
+        access.require_edit_group(comparison)
+        page = self._listing.runs_of(comparison, access.owner_filter)
         rows = page_row(page)
         for row in rows["runs"]:
             row["comparison"] = comparison

@@ -1,10 +1,11 @@
 """Routes for shared links to a run, a comparison or an evaluation."""
 
 from contextlib import suppress
-from dataclasses import dataclass
 
+from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Route
 
 from agent.errors import RunError
 from sandbox_ui.auth import share_links
@@ -14,10 +15,9 @@ from sandbox_ui.experiments.manager import ExperimentManager
 from sandbox_ui.routes.helpers import (
     EXPERIMENT_PATHS,
     RUN_PATH,
-    Routes,
-    at,
     get_run_id,
     json_response,
+    route,
 )
 from sandbox_ui.runs.manager import RunManager
 
@@ -57,32 +57,29 @@ class ShareLinkRoutes:
             route("/shared/{token}", self.open),
         ]
 
-    @at(*_LINKS, method="POST")
-    def create(self, request: Request) -> Response:
+    async def create(self, request: Request) -> Response:
         """Create a link, relative to the studio's URL: ``{"path": "shared/…"}``."""
-        token = share_links.create(self._folder(request))
+        token = await run_sync(share_links.create, await run_sync(self._folder, request))
         return json_response({"path": f"shared/{token}"}, 201)
 
-    @at(*_LINKS, method="DELETE")
-    def revoke_all(self, request: Request) -> Response:
+    async def revoke_all(self, request: Request) -> Response:
         """Revoke all links; viewers lose access within seconds."""
-        folder = self._folder(request)
-        share_links.revoke_all(folder)
+        folder = await run_sync(self._folder, request)
+        await run_sync(share_links.revoke_all, folder)
         if "run" in request.path_params:
             self._runs.feed(folder.id).notify()
         else:
             self._experiments.followers.notify(folder.id)
         return Response(status_code=204)
 
-    @at(*_LINKS, permission="edit")
-    def count(self, request: Request) -> Response:
+    async def count(self, request: Request) -> Response:
         """Return the number of links."""
-        return json_response({"links": len(self._folder(request).share_link_digests)})
+        folder = await run_sync(self._folder, request)
+        return json_response({"links": len(folder.share_link_digests)})
 
-    @at("/shared/{token}")
-    def open(self, request: Request) -> Response:
+    async def open(self, request: Request) -> Response:
         """Store the link in the browser's cookie, and redirect to what it shows."""
-        query = self._query_for(request.path_params["token"])
+        query = await run_sync(self._query_for, request.path_params["token"])
         if not query:
             return PlainTextResponse(_INVALID_LINK_MESSAGE, 404)
         cookie = self._identities.cookies.link_cookie(request, request.path_params["token"])

@@ -23,7 +23,8 @@ from agent.settings import Settings
 from sandbox_ui.auth.access import Access
 from sandbox_ui.auth.user import OPERATOR
 from sandbox_ui.experiments.definition import members_of
-from sandbox_ui.openai_api.options import parse_options
+from sandbox_ui.openai_api.errors import to_api_error
+from sandbox_ui.openai_api.parameters import parse_parameters
 from sandbox_ui.page.handlers import ButtonHandlers
 from sandbox_ui.runs.service import RunRequest, model_for
 
