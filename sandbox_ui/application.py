@@ -178,7 +178,7 @@ class Services:
         handlers = ButtonHandlers(self.runs, self.settings)
         api_functions = ApiFunctions(self.runs, self.catalog, self.settings)
         experiments = ExperimentFunctions(self.experiments)
-        return build.build(handlers, [api_functions, experiments], self.settings)
+        return build.build(handlers, [api_functions.register, experiments.register], self.settings)
 
     def routes(self) -> Iterator[BaseRoute]:
         """Yield all routes; those of a single run (stream, files, previews) come last."""

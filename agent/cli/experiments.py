@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from agent.api.models import ModelArgument, endpoint_config
+from agent.api.models import ModelArgument
 from agent.api.studio import Studio
 from agent.cli.result_folder import ProgressReport, ResultFolder, print_line
 from agent.cli.startup import begin_collection
@@ -167,8 +167,8 @@ def parse_members(
     models: dict[str, ModelArgument] = {}
     for member, (_, further) in zip(members, parsed, strict=True):
         if further:
-            config = endpoint_config(settings, member.base_url, member.model)
-            models[member.label] = replace(config, api_key=_read(further["key-file"]).strip())
+            key = _read(further["key-file"]).strip()
+            models[member.label] = member.spec().model_config(settings, key)
     return members, models
 
 
