@@ -307,7 +307,7 @@ def test_a_fork_after_the_summary_goes_on_with_what_the_model_saw(
     )
     assert "start 1000" in str(before.messages)
     assert "start 1000" not in str(after.messages)
-    folder = fork_run(run.folder, 6, provider.blobs, provider.create_workspace, Changes())
+    folder = fork_run(run.folder, 6, provider.blobs, provider.create_workspace)
     with closing(RecordedRun(folder, provider)) as fork:
         played = play(fork, [SUBMIT], message="Go on.")
         rebuilt = rebuild_request(folder, 7)
