@@ -69,15 +69,6 @@ class Cells:
         """Return which run it is; None if it does not belong to the experiment."""
         return self._by_run.get(run)
 
-    def entry_at(self, task: int, member: int, repetition: int) -> RunEntry | None:
-        """Return the run of a repetition, if there is one."""
-        with self._lock:
-            return self._entries.get((task, member), {}).get(repetition)
-
-    def has_score(self, run: str) -> bool:
-        """Whether a run has a score, or it is stored why it has none."""
-        return run in self._scores
-
     def add_run(self, task: int, member: int, repetition: int, run: str) -> None:
         """Record a run. Raises ``OSError``."""
         entry = self._folder.add_run(task, member, repetition, run)

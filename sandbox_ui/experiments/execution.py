@@ -176,7 +176,7 @@ class Execution:
 
     def _record(self, run: str, key: Key) -> None:
         """Record a run; the earlier run of this repetition becomes independent."""
-        earlier = self.cells.entry_at(*key)
+        earlier = self.folder.run_at(key)
         if earlier is not None:
             self.catalog.release(earlier.run)
         try:

@@ -403,7 +403,7 @@ class ExperimentManager:
         return [
             run for run in cells.unscored()
             if (entry := cells.entry(run)) and is_stored(folder, folder.expected(entry.task))
-            if judged or not cells.has_score(run)
+            if judged or folder.score(run) is None
         ]  # fmt: skip
 
     def _forget_judge(self, experiment: str) -> None:

@@ -93,8 +93,8 @@ class ExperimentRoutes:
         asked: Any = parse(kind, await read_json(request))
         if asked.inputs:
             await run_sync(access.require_edit, asked.inputs)
-        create = partial(self._manager.create, asked, user)
-        return json_response({"id": await self._limiter.run(access.limiter_key, create)}, 201)
+        async with self._limiter.slot(access.limiter_key):
+            return json_response({"id": await run_sync(self._manager.create, asked, user)}, 201)
 
     async def create_from_runs(self, request: Request) -> Response:
         """Compare 2 to 12 ``runs`` that exist: ``{"id": …}``; 409 with what differs."""

@@ -72,21 +72,6 @@ def test_members_take_turns_and_at_most_as_many_run_as_the_queue_allows(
     assert statuses(client.wait(comparison)) == [["answered"] * 4] * 2
 
 
-def test_a_member_that_fails_leaves_the_others_and_is_retried(client: ComparisonClient) -> None:
-    unreachable = {"mode": "plain", "baseUrl": "http://127.0.0.1:9/v1", "label": "gone"}
-    described = client.run_to_end(PLAIN, unreachable | {"extraBody": {"seed": 1}})
-    assert statuses(described) == [["answered"], ["failed"]]
-    assert "cannot be reached" in described["members"][1]["runs"][0]["reason"]
-    assert described["canRetry"]
-    assert not described["canResume"]
-    url = f"/api/comparisons/{described['id']}"
-    assert client.http.post(f"{url}/retry-infrastructure").status_code == 204
-    retried = client.wait(described["id"])
-    (kept,), (again,) = ([run["run"] for run in each["runs"]] for each in retried["members"])
-    assert kept == run_ids(described)[0]
-    assert again not in run_ids(described)
-
-
 def test_one_member_or_all_are_stopped_and_continue_with_what_is_missing(
     client: ComparisonClient, script: Script, data: Path
 ) -> None:

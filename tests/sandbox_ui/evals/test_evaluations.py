@@ -45,21 +45,6 @@ def test_the_suites_are_described_with_their_samples(client: EvaluationClient) -
     assert answer["paths"]  # the single user of a studio on this machine is its operator
 
 
-def test_an_evaluation_is_stopped_and_resumed(
-    client: EvaluationClient, script: Script, endpoint: Endpoint
-) -> None:
-    gate = script.hold(lambda body: bool(body.get("tools")))
-    evaluation = client.create(limit=2, atOnce=2)
-    assert endpoint.wait_for_requests(3)
-    client.post(evaluation, "stop").raise_for_status()
-    gate.set()
-    stopped = client.wait(evaluation, "stopped")
-    assert stopped["canResume"]
-    client.post(evaluation, "resume").raise_for_status()
-    described = client.wait(evaluation)
-    assert outcomes(described) == [["right", "right"], ["wrong", "right"]]
-
-
 def test_models_are_tested_before_the_first_run(
     client: EvaluationClient, script: Script, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -80,27 +65,6 @@ def test_models_are_tested_before_the_first_run(
     assert outcomes(described) == [["right", "right"]]
     assert described["testing"] == []
     assert all(member["passport"] for member in described["members"])
-
-
-def test_infrastructure_errors_are_counted_apart_and_retried_alone(
-    client: EvaluationClient, script: Script
-) -> None:
-    script.answer = lambda body: Turn(fault="401") if body.get("tools") else script.usual(body)
-    evaluation = client.create(limit=2)
-    described = client.wait(evaluation)
-    assert outcomes(described) == [["right", "infrastructure"], ["wrong", "infrastructure"]]
-    sandbox = described["results"][0]["members"][1]
-    assert (sandbox["n"], sandbox["score"], sandbox["infrastructure"]) == (0, None, 2)
-    assert described["canRetry"]
-    plain = {row[0]["runs"][0]["run"] for row in described["cells"]}
-    script.answer = script.usual
-    client.post(evaluation, "retry-infrastructure").raise_for_status()
-    described = client.wait(evaluation)
-    assert outcomes(described) == [["right", "right"], ["wrong", "right"]]
-    assert {row[0]["runs"][0]["run"] for row in described["cells"]} == plain
-    answer = client.post(evaluation, "retry-infrastructure")
-    assert answer.status_code == 404
-    assert "No run of this evaluation failed" in answer.json()["error"]
 
 
 def test_the_stream_sends_only_changed_cells(client: EvaluationClient, script: Script) -> None:
