@@ -9,6 +9,8 @@ from typing import Any
 
 import gradio as gr
 
+from sandbox_ui.page.modules import STATIC
+
 _MAIN = (
     "import(new URL(document.querySelector('meta[name=studio-modules]').content + 'main.js',"
     " document.baseURI).href).catch(error => {"
@@ -93,20 +95,7 @@ def attachments(**kwargs: Any) -> gr.HTML:
     return js_component("mountComposer", _ATTACHMENTS, **kwargs)
 
 
-_TIMELINE = """
-<section class="timeline" aria-label="Timeline">
-  <div class="badge" hidden>Demonstration: scripted model, real sandbox</div>
-  <div class="overview" hidden>
-    <div class="meter num" aria-label="Totals" role="group"></div>
-    <div class="run-tools"></div>
-    <div class="origin" aria-label="Origin" role="group" hidden></div>
-    <div class="run-capabilities" aria-label="Capability usage" role="group" hidden></div>
-    <div class="find" role="search" aria-label="This run" hidden></div>
-  </div>
-  <div class="thread" tabindex="0" aria-label="Steps" role="group"></div>
-  <button type="button" class="latest" hidden>Jump to latest</button>
-</section>
-"""
+_TIMELINE = (STATIC / "timeline/timeline.html").read_text()
 
 
 def timeline(**kwargs: Any) -> gr.HTML:
@@ -114,32 +103,7 @@ def timeline(**kwargs: Any) -> gr.HTML:
     return js_component("mountTimeline", _TIMELINE, **kwargs)
 
 
-_WORKSPACE = """
-<section class="workspace" aria-label="Workspace">
-  <div class="divider vertical" role="separator" tabindex="0" aria-orientation="vertical"
-    aria-label="Resize conversation"></div>
-  <div class="bar"><button type="button" class="workspace-toggle"
-      aria-expanded="false">Workspace</button>
-    <nav class="crumbs" aria-label="Current folder"></nav>
-    <small class="count num" aria-live="polite"></small>
-    <button type="button" class="quiet create" aria-haspopup="menu">Create…</button>
-    <button type="button" class="quiet upload">Upload</button>
-    <button type="button" class="quiet more" aria-haspopup="menu"
-      aria-label="More actions">⋯</button></div>
-  <div class="finder"><label><input type="search" class="filter" placeholder="Filter files"
-      aria-label="Filter files" autocomplete="off" spellcheck="false"></label>
-    <select class="sort" aria-label="Sort files">
-      <option value="name">By name</option>
-      <option value="time">Newest first</option>
-      <option value="size">Largest first</option></select></div>
-  <div class="files"><div class="tree" role="tree" aria-label="Files" aria-multiselectable="true">
-    </div><p class="empty-message" hidden></p></div>
-  <div class="divider horizontal" role="separator" tabindex="0" aria-orientation="horizontal"
-    aria-label="Resize file tree"></div>
-  <div class="preview" role="group" aria-label="Preview" hidden></div>
-  <div class="toasts" aria-live="polite"></div>
-</section>
-"""
+_WORKSPACE = (STATIC / "workspace/workspace.html").read_text()
 
 
 def workspace(**kwargs: Any) -> gr.HTML:

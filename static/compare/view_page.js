@@ -3,6 +3,7 @@
 import { h } from "../core/dom.js";
 import { apiUrl, currentRun, emit } from "../core/event_stream.js";
 import { fetchJson } from "../core/loading/fetch.js";
+import { source } from "../core/loading/source.js";
 import { EndpointKeys } from "./endpoint_keys.js";
 
 const RETRY_MS = 2000; // ms until the next attempt after a failure
@@ -130,7 +131,7 @@ export class ViewStream {
     const address = this.source || this.closed || document.hidden ? null : this.address();
     if (address === null) return;
     clearTimeout(this.timer);
-    this.source = new EventSource(address);
+    this.source = source.stream(address);
     for (const [name, receive] of Object.entries(this.listeners)) this.source.addEventListener(name, ({ data }) => receive(JSON.parse(data)));
     this.source.addEventListener("error", () => this.onError());
   }

@@ -1,5 +1,7 @@
 // DOM helpers; untrusted text only ever becomes a text node.
 
+import { source } from "./loading/source.js";
+
 const ICONS = {
   file: "M4 1.5h5L12.5 5v9.5h-9v-13zM9 1.5V5h3.5",
   folder: "M1.5 3.5h4l1.5 2h7.5v8h-13z",
@@ -115,7 +117,7 @@ const styleSheets = new Map();
 
 /** Load a style sheet of `static/` once; resolves when it is applied or has failed for now. */
 export function loadStyles(name) {
-  if (!styleSheets.has(name)) styleSheets.set(name, loadStyleSheet(name));
+  if (!source.bundled && !styleSheets.has(name)) styleSheets.set(name, loadStyleSheet(name));
   return styleSheets.get(name);
 }
 

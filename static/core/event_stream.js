@@ -14,7 +14,7 @@ export const on = (name, listener) => currentRun.on(name, listener);
 
 export const emit = (name, data) => currentRun.emit(name, data);
 
-export const runApiUrl = (path) => currentRun.url(path);
+export const runApiUrl = (path, query = {}) => currentRun.url(path, query);
 
 /** Show the failure of a promise as a notice; return whether it succeeded. */
 export async function reported(promise) {

@@ -3,6 +3,7 @@
 
 import { h, loadStyles } from "./dom.js";
 import { currentRun, emit, on, showRun } from "./event_stream.js";
+import { source } from "./loading/source.js";
 
 const views = new Map(); // name → { parameter, label, styles, load }
 let shown = null; // { name, id }
@@ -57,6 +58,7 @@ export async function showView(name, id, { visit = true } = {}) {
 
 /** Open a run from a view; the browser's Back returns to the view. */
 export function openRun(run, step = null) {
+  if (source.bundled) return; // a report is one page
   history.pushState(null, "", location.href);
   if (shown) rememberOrigin(run, shown);
   leave();
@@ -110,6 +112,7 @@ function showGone(text) {
 
 /** Follow the URL: the browser went back or forward. */
 function followAddress() {
+  if (source.bundled) return undefined;
   const linked = linkedView();
   if (linked) return void showView(linked.name, linked.id, { visit: false });
   const { href } = location;

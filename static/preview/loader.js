@@ -2,6 +2,7 @@
 
 import { loadStyles } from "../core/dom.js";
 import { importModule, moduleAddress } from "../core/loading/import_module.js";
+import { source } from "../core/loading/source.js";
 
 /** Module of each kind; its folder has the style sheet. Counterpart of `_MODULES` in sandbox_ui/preview/kinds.py. */
 const MODULES = {
@@ -27,6 +28,7 @@ const MODULES = {
 };
 
 export async function loadKind(name) {
+  if (source.bundled) return source.bundled.kinds[name];
   const path = MODULES[name];
   const folder = path.slice(0, path.indexOf("/"));
   const [module] = await Promise.all([importModule(moduleAddress(`preview/${path}.js`)), loadStyles(`preview/${folder}/${folder}.css`)]);

@@ -7,6 +7,7 @@ import { loadKind } from "./loader.js";
 import { showProgress } from "./progress_note.js";
 import { emit, runApiUrl, currentRun } from "../core/event_stream.js";
 import { fetchJson } from "../core/loading/fetch.js";
+import { source } from "../core/loading/source.js";
 
 const MIN_INTERVAL_MS = 250; // ms between two requests for a file that keeps changing
 const AGE_REFRESH_MS = 20_000; // ms between updates of the file's displayed age
@@ -77,8 +78,7 @@ class PreviewFile {
   address(what, options) {
     const at = (this.step ?? null) === null ? {} : { step: this.step };
     const compared = what === "difference" && this.base !== null ? { base: this.base } : {};
-    const query = new URLSearchParams({ v: this.version, ...at, ...compared, ...options });
-    return `${runApiUrl(`${what}/${this.path}`)}?${query}`;
+    return runApiUrl(`${what}/${this.path}`, { v: this.version, ...at, ...compared, ...options });
   }
 
   /**
@@ -123,7 +123,7 @@ export class Preview {
     this.cost = new TokenCost();
     this.tools = h("span", { class: "tools" });
     this.download = iconLink("download", "Download", { download: "" });
-    this.newTab = iconLink("link", "Open in new tab", { target: "_blank" });
+    this.newTab = iconLink("link", "Open in new tab", { target: "_blank", hidden: Boolean(source.bundled) });
     this.fullScreen = iconButton("fullscreen", "Full screen", () => this.setFullScreen(!this.isFullScreen));
     this.canvas = h("div", { class: "canvas", tabindex: "0" });
     this.back = h("button", { class: "quiet", hidden: true, onclick: () => this.openAs("") }, "Back");

@@ -87,10 +87,8 @@ function openLightbox(files, first, onClose) {
     const image = h("img", { alt: file.name, draggable: "false" });
     name.textContent = file.name;
     position.textContent = single ? formatBytes(file.size) : `${formatNumber(at + 1)} of ${formatNumber(files.length)} · ${formatBytes(file.size)}`;
-    links.replaceChildren(
-      iconButton("file", "Open in workspace", () => (dialog.close(), file.run.emit("open-file", file.path))),
-      downloadLink(file),
-    );
+    const open = iconButton("file", "Open in workspace", () => (dialog.close(), file.run.emit("open-file", file.path)));
+    links.replaceChildren(...[open, downloadLink(file)].filter(Boolean));
     image.onload = () => stage.replaceChildren(image);
     loadFirst(image, fullSize(file), () => stage.replaceChildren(h("p", {}, "This image cannot be displayed.")));
     if (!stage.firstChild) stage.append(image);

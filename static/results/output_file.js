@@ -5,14 +5,14 @@ import { formatBytes } from "../core/format.js";
 
 export const fileVersion = ({ modified, size }) => `${modified}-${size}`;
 
-export const rawUrl = (file) => `${file.run.url(`files/${file.path}`)}?${new URLSearchParams({ inline: "1", v: fileVersion(file) })}`;
+export const rawUrl = (file) => file.run.url(`files/${file.path}`, { inline: "1", v: fileVersion(file) });
 
-export const downloadLink = (file) =>
-  h(
-    "a",
-    { class: "download", href: file.run.url(`files/${file.path}`), download: "", "aria-label": `Download ${file.name}`, title: "Download" },
-    icon("download"),
-  );
+/** A link that downloads the file; null for one whose content is not there. */
+export function downloadLink(file) {
+  const href = file.run.url(`files/${file.path}`);
+  const attributes = { class: "download", href, download: file.name.split("/").at(-1), "aria-label": `Download ${file.name}`, title: "Download" };
+  return href ? h("a", attributes, icon("download")) : null;
+}
 
 export const openButton = (file, attributes = {}, ...children) =>
   h("button", { "aria-label": `Open ${file.name}`, onclick: () => file.run.emit("open-file", file.path), ...attributes }, ...children);
@@ -28,4 +28,4 @@ export const caption = (file) =>
   );
 
 /** The URL of an image of the file, rendered by the server's previews. */
-export const viewUrl = (file, options) => `${file.run.url(`view/${file.path}`)}?${new URLSearchParams({ ...options, v: fileVersion(file) })}`;
+export const viewUrl = (file, options) => file.run.url(`view/${file.path}`, { ...options, v: fileVersion(file) });

@@ -138,9 +138,10 @@ class Results {
 }
 
 function downloadAllLink(run, files, outputs) {
-  if (files.length < 2) return "";
+  const href = run.url("zip", { path: "output" });
+  if (files.length < 2 || !href) return "";
   const size = outputs.more ? "" : ` (${formatBytes(outputs.files.reduce((sum, file) => sum + file.size, 0))})`;
-  return h("a", { class: "quiet download-all", href: run.url("zip?path=output"), download: "" }, icon("download"), `Download all${size}`);
+  return h("a", { class: "quiet download-all", href, download: "" }, icon("download"), `Download all${size}`);
 }
 
 /** A player, replaced by a card if the browser cannot play the file. */

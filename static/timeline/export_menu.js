@@ -35,7 +35,7 @@ export function mountRunTools(container, { onExpand, onFind }) {
 // These dialogs and their libraries are loaded on first use.
 const openTokens = () => whileShown(import("../charts/token_dialog.js"), "charts/charts.css", ({ openTokenDialog }) => openTokenDialog());
 
-const openReport = () => whileShown(import("../report/download.js"), "header/header.css", ({ openReportDialog }) => openReportDialog());
+const openReport = () => whileShown(import("./report_dialog.js"), "header/header.css", ({ openReportDialog }) => openReportDialog());
 
 /** The items of the export menu. */
 function exportItems() {

@@ -298,7 +298,7 @@ export class ToolCard {
     if (this.out) parts.push(h("span", {}, this.long ? "long output" : plural(lineCount(this), "line")));
     for (const [stream, name] of this.fullOutputs) {
       const address = this.run.url(`outputs/${encodeURIComponent(name)}`);
-      parts.push(h("a", { href: address, download: "" }, `full ${stream}`));
+      if (address) parts.push(h("a", { href: address, download: "" }, `full ${stream}`));
     }
     if (event.storage_note) parts.push(h("span", { class: "host bad" }, event.storage_note));
     if (this.requests?.length) parts.push(...requestChips(this.requests));

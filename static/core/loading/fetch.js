@@ -1,5 +1,7 @@
 // Requests to the API.
 
+import { source } from "./source.js";
+
 const RETRY_DELAYS = [200, 1000];
 const REPEATABLE = new Set(["GET", "HEAD", "PUT", "PATCH"]); // a second request of these changes nothing more
 const UNREACHABLE = "The server cannot be reached. Try again.";
@@ -9,7 +11,7 @@ const INTERRUPTED = "The connection was lost before the server answered. Try aga
  * `fetch` with retries if the connection fails: browsers abort requests when the machine's
  * networks change, as when a container starts.
  */
-export const fetchWithRetry = (url, options) => repeated(() => fetch(url, options), options?.signal);
+export const fetchWithRetry = (url, options) => repeated(() => source.fetch(url, options), options?.signal);
 
 async function repeated(request, signal) {
   for (const pause of RETRY_DELAYS) {
@@ -33,7 +35,7 @@ async function repeated(request, signal) {
  */
 export async function fetchJson(url, { repeatable = undefined, ...options } = {}) {
   const request = async () => {
-    const response = await fetch(url, options);
+    const response = await source.fetch(url, options);
     return { response, text: await response.text() };
   };
   const repeats = repeatable ?? REPEATABLE.has(options.method ?? "GET");

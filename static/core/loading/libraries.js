@@ -1,6 +1,7 @@
 // Loads the libraries in static/vendor/, which agent/packaging/bundle_libraries.js makes.
 
 import { importModule } from "./import_module.js";
+import { source } from "./source.js";
 
 const loading = new Map();
 
@@ -15,6 +16,7 @@ export function loadLibrary(name) {
 }
 
 async function load(name) {
+  if (source.bundled) return source.bundled.libraries[name];
   const address = new URL(`ui/vendor/${name}.js`, document.baseURI).href;
   try {
     return await importModule(address);

@@ -1,6 +1,8 @@
 // One run as the page knows it: its state, its listeners, the addresses of its API.
 
-export const apiUrl = (path) => new URL(`api/${path}`, document.baseURI).href;
+import { source } from "../loading/source.js";
+
+export const apiUrl = (path, query = {}) => source.url(path, query);
 
 export class Run {
   #listeners = new Map();
@@ -72,8 +74,8 @@ export class Run {
     return this.moment?.at ?? this.now();
   }
 
-  url(path) {
-    return apiUrl(`runs/${this.id}/${path}`);
+  url(path, query = {}) {
+    return apiUrl(`runs/${this.id}/${path}`, query);
   }
 
   on(name, listener) {

@@ -102,8 +102,8 @@ async function loadImage(path, name, container) {
   if (!entry) return container.replaceChildren(note(`image “${name}” not found`));
   if (!IMAGE.test(path)) return container.replaceChildren(note(`“${name}” is not a supported image`));
   const src = /\.svg$/i.test(path)
-    ? `${runApiUrl(`view/${path}`)}?as=svg&thumb=1&v=${entry.modified}`
-    : `${runApiUrl(`files/${path}`)}?inline=1&v=${entry.modified}`;
+    ? runApiUrl(`view/${path}`, { as: "svg", thumb: 1, v: entry.modified })
+    : runApiUrl(`files/${path}`, { inline: 1, v: entry.modified });
   const image = h("img", { src, alt: name, loading: "lazy" });
   image.addEventListener("error", () => container.replaceChildren(note(`image “${name}” cannot be displayed`)));
   return container.replaceChildren(image);

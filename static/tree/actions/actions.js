@@ -1,5 +1,6 @@
 // Actions on tree rows: context menu and keyboard shortcuts.
 
+import { source } from "../../core/loading/source.js";
 import { currentRun, whileShown } from "../../core/event_stream.js";
 import { plural } from "../../core/format.js";
 import { openMenu } from "../../core/widgets/menu.js";
@@ -64,9 +65,10 @@ export class TreeActions {
     return [
       { text: open, keys: "Enter", run: () => this.open(entry) },
       folder && { text: "Show only this folder", run: () => tree.showFolder(entry.path) },
-      !folder && { text: "Open in new tab", run: () => operations.openInNewTab(entry) },
+      !folder && !source.bundled && { text: "Open in new tab", run: () => operations.openInNewTab(entry) },
       entry.kind === "file" && { text: "Versions…", run: () => openVersions(entry) },
-      entry.kind !== "link" && { text: folder ? `Download${asOfStep()} as zip` : "Download", run: () => operations.download([entry]) },
+      entry.kind !== "link" &&
+        !(folder && source.bundled) && { text: folder ? `Download${asOfStep()} as zip` : "Download", run: () => operations.download([entry]) },
       { text: "Copy path", keys: "Ctrl C", run: () => operations.copyPaths([entry]) },
       ...(folder && currentRun.canEditFiles ? [null, ...this.createItems(entry.path)] : []),
       ...this.changeItems([entry]),
@@ -76,7 +78,7 @@ export class TreeActions {
   itemsForMany(entries) {
     const { operations } = this;
     return [
-      { text: `Download ${plural(entries.length, "item")}${asOfStep()} as zip`, run: () => operations.download(entries) },
+      !source.bundled && { text: `Download ${plural(entries.length, "item")}${asOfStep()} as zip`, run: () => operations.download(entries) },
       { text: `Copy ${plural(entries.length, "path")}`, keys: "Ctrl C", run: () => operations.copyPaths(entries) },
       ...this.changeItems(entries),
     ].filter((item) => typeof item !== "boolean");
@@ -117,7 +119,7 @@ export class TreeActions {
   workspaceItems() {
     const { tree, operations } = this;
     return [
-      { text: currentRun.pastStep === null ? "Download all" : `Download folder${asOfStep()} as zip`, run: () => operations.downloadAll() },
+      !source.bundled && { text: currentRun.pastStep === null ? "Download all" : `Download folder${asOfStep()} as zip`, run: () => operations.downloadAll() },
       { text: "Mark all as read", run: () => (tree.marks.markAllRead(), tree.draw()) },
       { text: "Collapse all folders", run: () => tree.collapseAll() },
       { text: "Show hidden files", checked: tree.options.hidden, run: () => tree.setOption("hidden", !tree.options.hidden) },

@@ -2,6 +2,7 @@
 
 import { h, icon } from "../../core/dom.js";
 import { formatNumber, plural, decodePath } from "../../core/format.js";
+import { source } from "../../core/loading/source.js";
 import { currentRun } from "../../core/event_stream.js";
 import { openMenu } from "../../core/widgets/menu.js";
 import { parentOf } from "../../core/paths.js";
@@ -94,7 +95,12 @@ export class TreeToolbar {
     else if (model.found && empty) text = `No file names match “${options.words}”.`;
     else if (empty && options.step !== null)
       text = model.base.recorded === false ? "No versions of this run's files were recorded." : `This folder was empty after step ${options.step}.`;
-    else if (empty) text = model.root ? "This folder is empty." : "Your files and the model's files appear here. Drop files or folders to upload them.";
+    else if (empty)
+      text = model.root
+        ? "This folder is empty."
+        : source.bundled
+          ? "No files."
+          : "Your files and the model's files appear here. Drop files or folders to upload them.";
     if (hidden) text += ` ${plural(hidden, "hidden file is", "hidden files are")} not shown.`;
     this.emptyMessage.hidden = !text;
     if (this.emptyMessage.textContent !== text) this.emptyMessage.textContent = text;
