@@ -8,7 +8,7 @@ VENDOR := static/vendor/.stamp
 JS_TOOLS := node_modules/.tools
 # The page's own modules, bundled. The server does without where they have changed since.
 BUNDLE := static/bundle/.stamp
-MODULES := $(shell find static -name '*.js' -not -path 'static/vendor*' -not -path 'static/bundle*')
+MODULES := $(shell find static \( -name '*.js' -o -name '*.css' -o -name '*.html' \) -not -path 'static/vendor*' -not -path 'static/bundle*')
 SOURCES := app.py agent sandbox_ui tests
 ENGINE := $(BIN)/python -m agent.sandbox.engine.install \
 	--host "$${DOCKER_HOST:-}" --runtime-dir "$${XDG_RUNTIME_DIR:-}"

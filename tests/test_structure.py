@@ -58,14 +58,14 @@ LAYERS = {
         "core",
         "charts capabilities preview tree steering settings inspector",
         "uploads fork results playback",
-        "report replay",
+        "replay",
         "timeline",
         "compare",
         "evaluations",
         "history",
         "composer workspace",
         "header",
-        "main pages",
+        "main pages report",
     ),
 }
 """The layers of each part; a module imports only from its own layer and earlier ones."""

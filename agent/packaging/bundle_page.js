@@ -31,23 +31,32 @@ const options = {
   target: "es2022",
   logLevel: "warning",
 };
+const REPORT = { absWorkingDir: STATIC, outdir: NEW, write: false, bundle: true, minify: true, target: "es2022", charset: "utf8", logLevel: "warning" };
 const later = laterModules(await build({ ...options, write: false }));
 const { metafile } = await build({ ...options, plugins: [{ name: "main first", setup: (bundler) => importMain(bundler, later) }] });
-await build({
-  absWorkingDir: STATIC,
-  entryPoints: ["report/report.js"],
-  outfile: join(NEW, "report.js"), // inlined in the file of a report: agent/report/html.py
-  bundle: true,
-  format: "iife",
-  minify: true,
-  target: "es2022",
-  charset: "utf8",
-  logLevel: "warning",
-});
+writeFileSync(join(NEW, "report.html"), await buildReport());
 compress(NEW);
 writeFileSync(join(NEW, "manifest.json"), JSON.stringify({ hash, modules: [...firstModules()] }));
 rmSync(TARGET, { recursive: true, force: true });
 renameSync(NEW, TARGET);
+
+/** Return a file of static/ as text. */
+function read(path) {
+  return readFileSync(join(STATIC, path), "utf8");
+}
+
+/** Return the frame of a report's file, with its script and styles in it: agent/report/page.py fills in the rest. */
+async function buildReport() {
+  const script = await build({ ...REPORT, entryPoints: ["report/main.js"], format: "iife" });
+  const styles = await build({ ...REPORT, entryPoints: ["report/report.css"] });
+  const parts = {
+    timeline: read("timeline/timeline.html"),
+    workspace: read("workspace/workspace.html"),
+    styles: styles.outputFiles[0].text.replaceAll("</style", "<\\/style"),
+    script: script.outputFiles[0].text.replaceAll("</script", "<\\/script"),
+  };
+  return read("report/report.html").replace(/<!-- (timeline|workspace) -->|\/\* (styles|script) \*\//g, (_, place, code) => parts[place ?? code]);
+}
 
 /** Return the hash of all modules; sandbox_ui/page/modules.py computes the same. */
 function hashOfSources() {
@@ -81,7 +90,7 @@ function importMain(bundler, modules) {
 
 /** Return the modules that static/preview/loader.js imports on demand. */
 function previews() {
-  const source = readFileSync(join(STATIC, "preview/loader.js"), "utf8");
+  const source = read("preview/loader.js");
   return [...source.matchAll(/^ {2}\w+: "([\w/]+)",$/gm)].map(([, path]) => `preview/${path}.js`);
 }
 

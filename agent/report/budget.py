@@ -1,6 +1,5 @@
 """How much a report contains, and texts shortened to it."""
 
-from collections import deque
 from dataclasses import dataclass
 
 _MB = 1024**2
@@ -47,52 +46,9 @@ class TextMeter:
 
     def shorten(self, text: str) -> tuple[str, str, int]:
         """Return a text's beginning, its end if it is too long, and the characters between them."""
-        capped = CappedText(self.limit())
-        capped.add("", text)
-        head, tail = ("".join(each for _, each in pieces) for pieces in capped.pieces())
-        self.count(len(head) + len(tail))
-        return head, tail, capped.omitted
-
-
-class CappedText:
-    """The beginning and the end of a text that arrives in pieces, each with a kind.
-
-    Args:
-        limit: The characters to keep; half of them are the end.
-    """
-
-    def __init__(self, limit: int) -> None:
-        self._half = max(1, limit // 2)
-        self._head: list[tuple[str, str]] = []
-        self._tail: deque[tuple[str, str]] = deque()
-        self._head_size = self._tail_size = self.omitted = 0
-
-    def add(self, kind: str, text: str) -> None:
-        """Add a piece; what lies in the middle is forgotten and counted."""
-        room = self._half - self._head_size
-        if room > 0:
-            self._head.append((kind, text[:room]))
-            self._head_size += len(text[:room])
-            text = text[room:]
-        if not text:
-            return
-        self._tail.append((kind, text[-self._half :]))
-        self.omitted += max(0, len(text) - self._half)
-        self._tail_size += len(self._tail[-1][1])
-        while self._tail_size > self._half:
-            first_kind, first = self._tail.popleft()
-            excess = self._tail_size - self._half
-            if len(first) > excess:
-                self._tail.appendleft((first_kind, first[excess:]))
-            self.omitted += min(excess, len(first))
-            self._tail_size -= min(excess, len(first))
-
-    def leave_out(self, characters: int) -> None:
-        """Count characters that were left out before they arrived."""
-        self.omitted += characters
-
-    def pieces(self) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-        """Return the pieces of the beginning, and those of the end if some lie between."""
-        if self.omitted:
-            return self._head, list(self._tail)
-        return [*self._head, *self._tail], []
+        limit = self.limit()
+        self.count(min(limit, len(text)))
+        if len(text) <= limit:
+            return text, "", 0
+        half = limit // 2
+        return text[:half], text[-half:], len(text) - 2 * half

@@ -1,30 +1,29 @@
-"""Previews of texts, tables, and the texts of PDF and office documents."""
+"""Previews of tables and of the texts of PDF and office documents, as JSON values."""
 
 import csv
 import io
-import posixpath
 import time
-from typing import Literal
+from typing import Any, Literal
 
-from agent.documents.signatures import WORKBOOK_EXTENSIONS, is_office, is_pdf
+from agent.documents.signatures import WORKBOOK_EXTENSIONS
 from agent.errors import WorkspaceError
-from agent.report.html import Html, el, join
 from agent.report.redaction import Redactor
 from agent.report.source import Content
 from agent.util.text import format_size, plural
-from agent.workspace.versions.manifest import Node
 
-_MAX_PREVIEW = 24_000
-_MAX_ROWS, _MAX_COLUMNS, _MAX_CELL = 100, 30, 200
+_MAX_PREVIEW = 200_000
+_MAX_ROWS, _MAX_COLUMNS, _MAX_CELL = 1_000, 30, 200
 _MAX_SHEETS = 10
 _MAX_DOCUMENT = 32 * 1024**2
 _MAX_SECONDS = 60.0
-_NO_PREVIEW = "No preview of this kind of file."
 _LAYOUT = "Only its text: a report has no layout and no pictures of documents."
+
+View = dict[str, Any]
+"""What a preview shows, as static/report/kinds.js reads it."""
 
 
 class Documents:
-    """Reads the texts of documents, each content once.
+    """Reads the texts of documents.
 
     Reading one takes a process of its own, so all of a report together may take a minute.
 
@@ -35,30 +34,20 @@ class Documents:
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
         self._left = _MAX_SECONDS
-        self._known: dict[str, Html] = {}
 
-    def preview(self, name: str, start: bytes, node: Node, content: Content) -> Html:
-        """Return the text of a PDF or office document, or a sentence that says why there is none.
+    def preview(self, suffix: str, size: int, content: Content) -> View:
+        """Return the text of a PDF or office document, or why there is none.
 
         Args:
-            name: The file's path.
-            start: Its first bytes.
-            node: Its version.
+            suffix: The extension of its name.
+            size: Its size in bytes.
             content: Its content.
         """
-        suffix = posixpath.splitext(name)[1].lower()
-        if not is_office(name, start) and not is_pdf(name, start):
-            return el("p", _NO_PREVIEW, class_="dim")
-        if node.size > _MAX_DOCUMENT:
-            text = f"No preview: documents of more than {format_size(_MAX_DOCUMENT)} are not read."
-            return el("p", text, class_="left-out")
-        if content.key not in self._known:
-            if self._left <= 0:
-                return el("p", "No preview: the report has too many documents.", class_="left-out")
-            self._known[content.key] = self._read(suffix, content)
-        return self._known[content.key]
-
-    def _read(self, suffix: str, content: Content) -> Html:
+        if size > _MAX_DOCUMENT:
+            limit = format_size(_MAX_DOCUMENT)
+            return {"error": f"No preview: documents of more than {limit} are not read."}
+        if self._left <= 0:
+            return {"error": "No preview: the report has too many documents."}
         from agent.documents.text import extract_text  # only few reports have documents
 
         began = time.monotonic()
@@ -66,55 +55,40 @@ class Documents:
             with content.open() as file:
                 document = extract_text(file, f"document{suffix}")
         except (WorkspaceError, OSError):
-            text = "No preview: it has no text, needs a password or is damaged."
-            return el("p", text, class_="left-out")
+            return {"error": "No preview: it has no text, needs a password or is damaged."}
         finally:
             self._left -= time.monotonic() - began
         text = self._redactor.redact(document.text)
         if suffix in WORKBOOK_EXTENSIONS:
             return _sheets(text)
-        unit = "slide" if suffix in (".pptx", ".pptm", ".odp") else "page"
-        whole = plural(document.pages, unit) if document.pages else "the document"
-        note = el("p", _LAYOUT, class_="dim")
-        return join(lines(text.replace("\f", "\n\n"), whole), note)
+        shown = text.replace("\f", "\n\n")
+        cut = f" The first {_MAX_PREVIEW:,} characters are shown." * (len(shown) > _MAX_PREVIEW)
+        return {"kind": "text", "text": shown[:_MAX_PREVIEW], "note": _LAYOUT + cut}
 
 
-def _sheets(text: str) -> Html:
-    """Return the sheets of a workbook as tables; a line has the name, the next ones the rows."""
-    sheets = text.split("\f")
-    shown: list[Html] = []
-    for sheet in sheets[:_MAX_SHEETS]:
+def _sheets(text: str) -> View:
+    """Return the sheets of a workbook; a line has the name, the next ones the rows."""
+    found = text.split("\f")
+    sheets = []
+    for sheet in found[:_MAX_SHEETS]:
         name, _, rows = sheet.partition("\n")
-        table = read_table(rows, "\t", csv.QUOTE_NONE) or lines(rows, name)
-        shown += [el("h4", name), table]
-    if len(sheets) > _MAX_SHEETS:
-        more = plural(len(sheets) - _MAX_SHEETS, "further sheet")
-        shown.append(el("p", f"{more} left out", class_="left-out"))
-    return join(*shown)
+        sheets.append(read_table(name, rows, "\t", csv.QUOTE_NONE) or _empty(name))
+    if len(found) > _MAX_SHEETS:
+        sheets[0]["note"] += f" {plural(len(found) - _MAX_SHEETS, 'further sheet')} left out."
+    return {"kind": "table", "sheets": sheets}
 
 
-def lines(text: str, whole: str) -> Html:
-    """Return the beginning of a text.
-
-    Args:
-        text: The text.
-        whole: What it is the beginning of, such as its size.
-    """
-    if not text:
-        return el("p", "Empty.", class_="dim")
-    shown = el("pre", text[:_MAX_PREVIEW], class_="content", tabindex="0")
-    if len(text) <= _MAX_PREVIEW:
-        return shown
-    note = f"The first {_MAX_PREVIEW:,} characters of {whole}."
-    return join(shown, el("p", note, class_="left-out"))
+def _empty(name: str) -> View:
+    return {"name": name, "rows": [[""]], "note": ""}
 
 
 def read_table(
-    text: str, delimiter: str, quoting: Literal[0, 3] = csv.QUOTE_MINIMAL
-) -> Html | None:
+    name: str, text: str, delimiter: str, quoting: Literal[0, 3] = csv.QUOTE_MINIMAL
+) -> View | None:
     """Return the first rows of a table; None if it cannot be read as one.
 
     Args:
+        name: The table's name.
         text: The rows.
         delimiter: What separates the cells of a row.
         quoting: How the cells are quoted, as a constant of ``csv``.
@@ -129,19 +103,13 @@ def read_table(
             rows.append(row)
     except csv.Error:
         return None
-    if not rows or max(map(len, rows)) < 2:
+    width = max(map(len, rows), default=0)
+    if not width:
         return None
-    wide = max(map(len, rows)) > _MAX_COLUMNS
-    head, *body = ([each[:_MAX_CELL] for each in row[:_MAX_COLUMNS]] for row in rows)
-    table = el(
-        "table",
-        el("thead", el("tr", *(el("th", each, scope="col") for each in head))),
-        el("tbody", *(el("tr", *(el("td", each) for each in row)) for row in body)),
-    )
     cut = [
         f"the first {_MAX_ROWS:,} rows" if more else "",
-        f"the first {_MAX_COLUMNS} columns" if wide else "",
+        f"the first {_MAX_COLUMNS} columns" if width > _MAX_COLUMNS else "",
     ]
     note = " and ".join(filter(None, cut))
-    shown = el("div", table, class_="table", tabindex="0", role="group", aria_label="Table")
-    return join(shown, el("p", f"Only {note}.", class_="left-out") if note else None)
+    shown = [[each[:_MAX_CELL] for each in row[:_MAX_COLUMNS]] for row in rows]
+    return {"name": name, "rows": shown, "note": f"Only {note}." if note else ""}

@@ -5,14 +5,12 @@ import re
 import nh3
 from markdown_it import MarkdownIt
 
-from agent.report.html import Html, el
 from agent.util.text import sanitize
 
 _MARKS = re.compile(
     r"^#{1,6} |^[ \t]*([-*+]|\d+[.)]) |^[ \t]*(```|>|\|)|`[^`]+`|\*\*|__|\]\(|(^|\s)[*_]\S",
     re.MULTILINE,
 )
-_COLUMNS = re.compile(r"^[ \t]{4,}\S|\S {3,}\S", re.MULTILINE)
 _MAX_LENGTH = 200_000
 _TAGS = (
     "p br hr em strong s code pre blockquote ul ol li h1 h2 h3 h4 h5 h6 table thead tbody tr th "
@@ -20,20 +18,19 @@ _TAGS = (
 )
 _CLEANER = nh3.Cleaner(
     tags={*_TAGS.split()},
-    attributes={"a": {"href", "title"}, "ol": {"start"}},
+    attributes={"a": {"href", "title"}, "ol": {"start"}, "th": {"style"}, "td": {"style"}},
+    filter_style_properties={"text-align"},
     url_schemes={"http", "https"},
     link_rel="noopener noreferrer nofollow",
     set_tag_attribute_values={"a": {"target": "_blank"}},
 )
 
 
-def render(text: str) -> Html:
-    """Return a model's text as an element: Markdown, or plain where it is none."""
-    text = sanitize(text)
-    aligned = _COLUMNS.search(text) and "```" not in text
-    if aligned or len(text) > _MAX_LENGTH or not _MARKS.search(text):
-        return el("div", text, class_="message plain columns" if aligned else "message plain")
-    return el("div", Html(_CLEANER.clean(_PARSER.render(text))), class_="message markdown")
+def render(text: str) -> str:
+    """Return a model's text as HTML; empty if it is no Markdown, or too long."""
+    if len(text) > _MAX_LENGTH or not _MARKS.search(text):
+        return ""
+    return _CLEANER.clean(_PARSER.render(sanitize(text)))
 
 
 def _is_web(url: str) -> bool:

@@ -32,6 +32,8 @@ _PRIVATE_KEY = re.compile(
 _HOME = re.compile(r"(?<![\w.~-])/(?:home|Users)/[^/\s\"'<>&:;,)\\]{1,64}")
 _WINDOWS_HOME = re.compile(r"\b[A-Za-z]:(\\{1,2})Users\1[^\\\s\"'<>&:;,)]{1,64}")
 
+_MIN_LENGTH = min(MIN_KEY_LENGTH, len("/home/x"))
+
 
 class Redactor:
     """Replaces keys by ``[key]`` and home folders by ``~``.
@@ -45,6 +47,8 @@ class Redactor:
 
     def redact(self, text: str) -> str:
         """Return the text without keys and home folders."""
+        if len(text) < _MIN_LENGTH:
+            return text
         for key in self._keys:
             text = text.replace(key, REPLACEMENT)
         if any(start in text for start in _KEY_STARTS):

@@ -1,21 +1,31 @@
 """The report of a run: one HTML file that needs nothing else."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
+
+from pydantic_core import to_jsonable_python
 
 from agent.errors import RunError, WorkspaceError
+from agent.history.export import conversation_markdown
+from agent.report import markdown
 from agent.report.budget import Budget, TextMeter
-from agent.report.conversation import Conversation
 from agent.report.files import Files
-from agent.report.html import Html, document, el, redacted
-from agent.report.overview import heading, overview, read_head
+from agent.report.page import document, json_block
 from agent.report.redaction import Redactor
+from agent.report.settings import Head, read_head, settings
 from agent.report.source import Source
+from agent.report.steps import fitted, read_steps
 from agent.runs.folder import RunFolder
-from agent.util.text import plural
+from agent.runs.requests.tokens import TokenCounter
 
 __all__ = ["Budget", "report_parts", "save_parts", "save_report", "write_report"]
+
+_MAX_PLAIN = 1_000_000
+"""Characters of the text for readers without scripts."""
+_MAX_PART = 2_000
+"""Characters of one of its parts, such as an output."""
 
 
 def report_parts(
@@ -35,22 +45,74 @@ def report_parts(
     head = read_head(source)
     if not head.state.rounds:
         raise RunError("The run has not begun, so there is nothing to report.")
-    conversation = Conversation(source, TextMeter(budget), head.began)
-    status = head.state.rounds[-1].status
+    title = redactor.redact(head.title)
+    return document(title, _plain(head, source, redactor), _blocks(head, source, budget, redactor))
 
-    def body() -> Iterator[str]:
-        steps = plural(len(head.state.steps), "step")
-        yield heading(head.title, status, head.state.model, steps, source.origin)
-        yield Html('<main class="run">\n<div class="thread">\n')
-        yield overview(head, source)
-        yield from conversation.render(event for _, event in source.events())
-        yield Html("</div>\n")
-        yield from Files(source, budget, redactor).parts()
-        yield Html("</main>\n")
-        yield el("footer", "", class_="player", id="player", hidden=True)
 
-    parts = document(head.title, body(), lambda: {"kind": "run", "steps": conversation.steps})
-    return redacted(parts, redactor)
+def _blocks(head: Head, source: Source, budget: Budget, redactor: Redactor) -> Iterator[str]:
+    """Yield what the page shows: the run's record first, then each step and each file."""
+    files, meter = Files(source, budget, redactor), TextMeter(budget)
+    record = fitted(describe_run(head, source), meter, redactor)
+    record |= {"kind": "run", "files": files.versions, "contents": files.contents}
+    yield json_block("record", record | {"notes": files.notes})
+    yield from step_blocks(source, meter, redactor)
+    yield from files.blocks()
+
+
+def step_blocks(
+    source: Source, meter: TextMeter, redactor: Redactor, prefix: str = ""
+) -> Iterator[str]:
+    """Yield the events of each step of a run, and what is Markdown in them."""
+    for step in read_steps(source, meter, redactor):
+        yield json_block(f"events-{prefix}{step.step}", step.events)
+        if step.markdown:
+            yield json_block(f"markdown-{prefix}{step.step}", step.markdown)
+
+
+def describe_run(head: Head, source: Source) -> dict[str, Any]:
+    """Return what the server tells the page of a run; one that has not ended is cut here."""
+    state = head.state
+    if state.is_running:
+        state.rounds[-1].cut = True
+    steps, totals = TokenCounter().count(state)
+    tokens = {
+        "model": state.model,
+        "mode": state.mode,
+        "metered": state.metered,
+        "running": False,
+        "inputs": [],
+        "context_limit": state.limits.get("conversation_tokens"),
+        "cost": state.current_totals.cost,
+        "totals": asdict(totals),
+        "steps": [asdict(each) for each in steps],
+    }
+    record: dict[str, Any] = to_jsonable_python(
+        {
+            "title": head.title,
+            "state": {"title": head.title, "state": state, "imported": source.imported,
+                      "parent": source.parent},
+            "answers": [markdown.render(each.answer) for each in state.rounds],
+            "tokens": tokens,
+            "settings": settings(head, source),
+        },
+        inf_nan_mode="null",
+    )  # fmt: skip
+    return record
+
+
+def _plain(head: Head, source: Source, redactor: Redactor) -> Iterator[str]:
+    """Yield the run as Markdown, shortened, with its settings."""
+    left = _MAX_PLAIN
+    for part in conversation_markdown(event for _, event in source.events()):
+        shown = redactor.redact(part)
+        if len(shown) > _MAX_PART:
+            shown = f"{shown[: _MAX_PART // 2]}\n…\n{shown[-_MAX_PART // 2 :]}"
+        left -= len(shown)
+        if left < 0:
+            yield "… The rest is left out here. A browser with scripts shows it.\n"
+            break
+        yield shown
+    yield "\n".join(f"{name}: {redactor.redact(value)}" for name, value in settings(head, source))
 
 
 def write_report(

@@ -10,9 +10,8 @@ from typing import BinaryIO
 from agent.errors import JournalError, RunError
 from agent.events import Event
 from agent.runs import journal
-from agent.runs.folder import RunFolder
+from agent.runs.folder import Parent, RunFolder
 from agent.runs.requests.records import read_log
-from agent.workspace.paths import RelPath
 from agent.workspace.versions.blobs import content_path
 from agent.workspace.versions.log import ManifestLog
 from agent.workspace.versions.manifest import Delta, Node
@@ -63,7 +62,8 @@ class Source:
         blobs: The store of the contents of its files.
         files: The exported folder of its files, if it was exported.
         requests: The folder of its log of requests.
-        origin: What it was made from, in a few words: another run, or a trace.
+        parent: What it was made from, if it is a fork or a replay.
+        imported: The format of the file that it comes from, if it was imported.
     """
 
     journal: Path
@@ -73,7 +73,8 @@ class Source:
     blobs: Path | None = None
     files: Path | None = None
     requests: Path | None = None
-    origin: str = ""
+    parent: Parent | None = None
+    imported: str = ""
 
     @classmethod
     def of(cls, run: RunFolder | Path) -> "Source":
@@ -86,7 +87,7 @@ class Source:
             return cls(
                 journal=run.journal, outputs=run.outputs, title=run.title,
                 manifests=run.manifests, blobs=run.data / "blobs", requests=run.requests,
-                origin=_origin(run),
+                parent=run.parent, imported=run.imported,
             )  # fmt: skip
         path = run / "journal.jsonl" if run.is_dir() else run
         if not path.is_file():
@@ -156,15 +157,6 @@ def open_regular(path: Path) -> BinaryIO:
     return os.fdopen(file, "rb")
 
 
-def _origin(run: RunFolder) -> str:
-    if run.imported:
-        return f"imported ({run.imported})"
-    if run.parent is None:
-        return ""
-    after = f" after step {run.parent.step}" if run.parent.kind == "fork" else ""
-    return f"{run.parent.kind} of {run.parent.run}{after}"
-
-
 def _changes(step: int, delta: Delta) -> Iterator[Change]:
     for path in delta.removed:
         yield Change(path, step, None, delta.by_user)
@@ -188,8 +180,3 @@ def _exported(folder: Path) -> Iterable[Change]:
                 return
             relative = path.relative_to(folder).as_posix()
             yield Change(relative, 0, Node("file", info.st_size, stat.S_IMODE(info.st_mode)))
-
-
-def shown_path(path: str) -> str:
-    """Return a path of the workspace as text."""
-    return RelPath.trusted(path).display

@@ -38,7 +38,8 @@ def in_terminal(*events: Event) -> str:
 def in_report(folder: Path) -> str:
     recorder = Recorder(folder)
     recorder.step(COMMAND, "")
-    return "".join(report_parts(recorder.end(), None))
+    whole = "".join(report_parts(recorder.end(), None))
+    return whole.partition("<noscript>")[2].partition("</noscript>")[0]  # the rest is for the page
 
 
 PLACES: dict[str, Callable[[Path], str]] = {

@@ -7,9 +7,11 @@ import json
 import re
 import shutil
 import tracemalloc
+import zlib
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import docx
 import openpyxl
@@ -17,13 +19,13 @@ import pytest
 
 from agent.errors import RunError
 from agent.events import (
-    Forked,
+    ReasoningDelta,
     StepStarted,
-    StepVerified,
+    TextDelta,
     ToolOutput,
     ToolStarted,
-    Totals,
 )
+from agent.report import page
 from agent.report.budget import Budget
 from agent.report.redaction import Redactor
 from agent.report.report import report_parts, save_report, write_report
@@ -32,7 +34,7 @@ from agent.workspace.versions.log import ManifestLog
 from agent.workspace.versions.manifest import Delta, Node
 from tests.agent.documents.test_text import create_pdf
 from tests.agent.report.recorded import PNG, Recorder, hostile_run
-from tests.support.component.events import continued, started, tool_ended
+from tests.support.component.events import started, tool_ended
 from tests.support.recorded_runs import write_ended_run
 
 ATTACKS = [
@@ -47,85 +49,111 @@ ATTACKS = [
     "--><!--<script>window.hacked=1</script>\x00\x1b]0;x\x07\udc80",
     '-----BEGIN PRIVATE KEY-----</p>-----END PRIVATE KEY-----"><script>window.hacked=1</script>',
 ]
-HANDLER = re.compile(r"on\w+")
+HANDLER = re.compile(r"<[^>]*(\son\w+=|javascript:)", re.IGNORECASE)
 
 
 class Elements(HTMLParser):
-    """The elements of a page with their attributes, and its texts outside scripts."""
+    """The elements of a page with their attributes, its blocks of data, and its text."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.texts: list[str] = []
+        self.blocks: dict[str, str] = {}
+        self.text = ""
+        self._block: str | None = None
         self._inside = ""
         self.feed(text)
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-        self._inside = tag
+        self._inside, attributes = tag, dict(attrs)
+        self._block = attributes.get("id") if tag == "script" and "type" in attributes else None
+        if self._block is None:
+            self.elements.append((tag, attributes))
+        else:
+            self.blocks[self._block] = ""
 
     def handle_data(self, data: str) -> None:
-        if self._inside not in ("script", "style"):
-            self.texts.append(data)
+        if self._block is not None:
+            self.blocks[self._block] += data
+        elif self._inside not in ("script", "style"):
+            self.text += data
+
+    def handle_endtag(self, tag: str) -> None:
+        self._block, self._inside = None, ""
 
     def all(self, tag: str) -> Iterator[dict[str, str | None]]:
         return (attributes for name, attributes in self.elements if name == tag)
 
-    @property
-    def text(self) -> str:
-        return "".join(self.texts)
+    def json(self, name: str = "record") -> Any:
+        return json.loads(zlib.decompress(self.data(name)))
+
+    def data(self, name: str) -> bytes:
+        return base64.b64decode(self.blocks[name])
+
+    def versions(self, path: str) -> list[dict[str, Any]]:
+        return next(each["versions"] for each in self.json()["files"] if each["path"] == path)
 
 
-def report(run: RunFolder | Path, budget: Budget | None = None) -> str:
-    return "".join(report_parts(run, budget))
+def report(run: RunFolder | Path, budget: Budget | None = None) -> Elements:
+    return Elements("".join(report_parts(run, budget)))
 
 
-def test_a_report_tells_the_task_the_steps_the_figures_and_the_settings(tmp_path: Path) -> None:
+def test_a_report_has_the_record_for_the_page_and_a_text_for_readers_without_scripts(
+    tmp_path: Path,
+) -> None:
     recorder = Recorder(tmp_path)
     recorder.step("cat lakes.csv", "three lakes\n", text="I **read** the table.")
     recorder.step("false", "no such lake\n", exit_code=1)
-    text = Elements(report(recorder.end())).text
-    for expected in (
-        "Count the lakes.", "There are three lakes.", "I ", "read", "$ cat lakes.csv",
-        "three lakes", "exit 1", "First the files.", "You have a computer.", "test-model",
-        "100 steps", "120 minutes", "sha256:abc", "All prompts", "3,000", "File management in 2",
-    ):  # fmt: skip
-        assert expected in text
+    page = report(recorder.end())
+    for expected in ("Count the lakes.", "$ cat lakes.csv", "Mode: sandbox", "Image: sha256:abc"):
+        assert expected in page.text
+    record = page.json()
+    assert record["state"]["state"]["rounds"][0]["answer"] == "There are three lakes."
+    assert record["tokens"]["totals"]["prompt"] == 3_000
+    assert ["Limits of a round", "100 steps, 120 minutes"] in record["settings"]
+    kinds = [each["kind"] for each in page.json("events-2")]
+    assert (kinds[0], kinds[-1]) == ("step_started", "step_ended")
+    answered = next(at for at, each in enumerate(page.json("events-1")) if "calls" in each)
+    assert page.json("markdown-1") == {str(answered): "<p>I <strong>read</strong> the table.</p>\n"}
+    assert "markdown-2" not in page.blocks
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_nothing_that_a_run_says_becomes_markup(tmp_path: Path, attack: str) -> None:
-    text = report(hostile_run(tmp_path, attack))
-    page = Elements(text)
-    assert {tag for tag, _ in page.elements} <= {
-        "html", "head", "meta", "title", "style", "body", "header", "footer", "main", "section",
-        "article", "figure", "figcaption", "details", "summary", "div", "span", "p", "pre", "code",
-        "h1", "h2", "h3", "b", "i", "small", "a", "dl", "dt", "dd", "svg", "rect", "button",
-        "table", "thead", "tbody", "tr", "th", "td", "img", "iframe", "script", "em", "strong",
-        "ul", "ol", "li", "blockquote", "br", "hr", "s",
-    }  # fmt: skip
-    for tag, attributes in page.elements:
-        assert not [name for name in attributes if HANDLER.fullmatch(name)], tag
-        assert "style" not in attributes
-        for name in ("href", "src"):
-            value = attributes.get(name) or "#"
-            assert value.startswith(("#", "data:image/png;base64,", "http://", "https://"))
-    policies = [each["http-equiv"] for each in page.all("meta") if "http-equiv" in each]
-    assert policies == ["Content-Security-Policy", "x-dns-prefetch-control"]
-    assert all(each["sandbox"] == "" for each in page.all("iframe"))
-    kinds = [each.get("type") for each in page.all("script")]
-    assert kinds == ["text/plain"] * (len(kinds) - 2) + ["application/json", None]
+    harmless, page = (
+        report(Recorder(tmp_path / "other").end()),
+        report(hostile_run(tmp_path, attack)),
+    )
+    assert page.elements == harmless.elements
+    for name in page.blocks:
+        page.data(name) if name.startswith("content-") else page.json(name)
+    for name, each in page.blocks.items():
+        assert re.fullmatch(r"[A-Za-z0-9+/=]+", each), name
+    markdown = [page.json(name) for name in page.blocks if name.startswith("markdown-")]
+    rendered = "".join(each for texts in markdown for each in texts.values())
+    assert not HANDLER.search(rendered)
 
 
 def test_the_policy_admits_the_reports_own_script_only(tmp_path: Path) -> None:
-    text = report(write_ended_run(tmp_path))
+    text = "".join(report_parts(write_ended_run(tmp_path)))
     policy = next(each["content"] or "" for each in Elements(text).all("meta") if "content" in each)
     script = text.rpartition("<script>")[2].partition("</script>")[0]
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     assert policy.startswith(f"default-src 'none'; script-src 'sha256-{digest}'; ")
     assert "unsafe-eval" not in policy
     assert "http" not in policy
+
+
+def test_without_the_bundle_a_report_is_its_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page, "_FRAME", tmp_path / "missing.html")
+    shown = report(hostile_run(tmp_path, ATTACKS[0]))
+    assert page.NO_VIEW in shown.text
+    assert ATTACKS[0] in shown.text
+    assert not [*shown.all("script")]
+    assert any("script-src 'none'" in (each.get("content") or "") for each in shown.all("meta"))
 
 
 @pytest.mark.parametrize(
@@ -147,14 +175,27 @@ def test_keys_and_home_folders_are_redacted_in_texts_and_files(
 ) -> None:
     recorder = Recorder(tmp_path, task=f"Use {secret} .")
     recorder.step(secret, secret, text=secret, files={"output/a.txt": f"it is {secret}".encode()})
-    text = report(recorder.end(answer=secret))
-    page = Elements(text)
+    page = report(recorder.end(answer=secret))
     hidden = next(line for line in secret.splitlines()[-1:]) if "\n" not in secret else "MIIE"
+    for name in ("record", "events-1"):
+        texts = json.dumps(page.json(name))
+        assert json.dumps(hidden)[1:-1] not in texts
+        assert texts.count(json.dumps(shown)[1:-1]) >= 2
     assert hidden not in page.text
-    assert page.text.count(shown) >= 5
-    data = re.search(r'<script type="text/plain" id="content-1">(.*?)</script>', text)
-    assert data is not None
-    assert hidden.encode() not in base64.b64decode(data[1])
+    assert hidden.encode() not in page.data("content-1")
+
+
+def test_a_key_in_pieces_of_a_streamed_text_is_redacted(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path)
+    recorder.write(
+        StepStarted(step=1, note="", at=1),
+        ReasoningDelta(step=1, text="use sk-proj-abcdef", at=1),
+        ReasoningDelta(step=1, text="ghijklmnop1234 now", at=2),
+    )
+    recorder.end()
+    pieces = [each["text"] for each in report(recorder.folder).json("events-1") if "text" in each]
+    assert "".join(pieces) == "use [key] now"
+    assert len(pieces) == 2
 
 
 def test_a_key_that_is_known_is_redacted() -> None:
@@ -167,10 +208,24 @@ def test_a_key_that_is_known_is_redacted() -> None:
 def test_a_long_output_is_shortened_and_says_so(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path)
     recorder.step("seq", f"begin {'x' * 5_000} end")
-    text = Elements(report(recorder.end(), Budget(text=1_000))).text
-    assert "4,010 characters left out here" in text
-    assert "begin xxx" in text
-    assert "xxx end" in text
+    events = report(recorder.end(), Budget(text=1_000)).json("events-1")
+    text = next(each["text"] for each in events if each["kind"] == "tool_output")
+    assert text.startswith("begin xxx")
+    assert text.endswith("xxx end")
+    assert "\n… 4,010 characters left out …\n" in text
+
+
+def test_of_a_text_in_many_pieces_the_first_and_the_last_are_kept(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path)
+    recorder.write(StepStarted(step=1, note="", at=1))
+    recorder.write(*(TextDelta(step=1, text=f"{at:03} ", at=at) for at in range(1_000)))
+    recorder.end()
+    events = report(recorder.folder, Budget(text=400)).json("events-1")
+    text = "".join(each["text"] for each in events if each["kind"] == "text_delta")
+    assert text.startswith("000 001 ")
+    assert text.endswith("998 999 ")
+    assert "characters left out" in text
+    assert len(text) < 500
 
 
 def test_a_stored_output_is_read_from_its_file_and_nothing_else(tmp_path: Path) -> None:
@@ -182,13 +237,14 @@ def test_a_stored_output_is_read_from_its_file_and_nothing_else(tmp_path: Path) 
     for name in ("1-a.stdout", "../../../secret", "link", "gone"):
         recorder.write(
             ToolStarted(step=1, call_id=name, name="execute_bash", arguments={}, summary="x"),
+            ToolOutput(step=1, call_id=name, stream="stdout", text="streamed"),
             ToolOutput(step=1, call_id=name, stream="stdout", text="tail", output_file=name),
             tool_ended(1, name),
         )
-    text = Elements(report(recorder.end())).text
-    assert re.search(r"first\.+236,009 bytes left out here\.+last", text)
-    assert "of the host" not in text
-    assert text.count("The output (stdout) was not kept.") == 3
+    events = report(recorder.end()).json("events-1")
+    first, *others = [each["text"] for each in events if each["kind"] == "tool_output"]
+    assert re.fullmatch(r"first\.+\n… 236,209 bytes left out …\n\.+last", first)
+    assert others == ["The output (stdout) was not kept."] * 3
 
 
 def test_files_are_in_the_report_as_they_were_after_each_step(tmp_path: Path) -> None:
@@ -196,25 +252,29 @@ def test_files_are_in_the_report_as_they_were_after_each_step(tmp_path: Path) ->
     table = b"lake,depth\nSee,3\n"
     recorder.step(files={"output/a.txt": b"first", "b.png": PNG, "data.csv": table})
     recorder.step(files={"output/a.txt": b"second", "b.png": None})
-    text = report(recorder.end())
-    page = Elements(text)
-    divs = [each for each in page.all("div") if "data-since" in each]
-    versions = [(each["data-since"], each.get("data-until")) for each in divs]
-    assert versions == [("1", "2"), ("2", None), ("1", None), ("1", "2")]
-    assert "deleted in step 2" in page.text
-    assert "lakedepthSee3" in page.text
-    assert f"data:image/png;base64,{base64.b64encode(PNG).decode()}" in text
-    assert base64.b64encode(b"second").decode() in text
+    page = report(recorder.end())
+    first, second = page.versions("output/a.txt")
+    assert (first["step"], second["step"]) == (1, 2)
+    assert page.data(f"content-{first['content']}") == b"first"
+    assert page.data(f"content-{second['content']}") == b"second"
+    shown, removed = page.versions("b.png")
+    assert page.json()["contents"][shown["content"]]["type"] == "image/png"
+    assert page.data(f"content-{shown['content']}") == PNG
+    assert removed == {"step": 2, "kind": None}
+    (csv,) = page.versions("data.csv")
+    sheet = page.json(f"view-{csv['content']}")["sheets"][0]
+    assert sheet["rows"] == [["lake", "depth"], ["See", "3"]]
 
 
 def test_files_over_the_budget_are_named_and_results_go_first(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path)
     recorder.step(files={"a.bin": b"\0" * 900, "output/z.bin": b"\1" * 900})
-    text = report(recorder.end(), Budget(files=1_000))
-    assert base64.b64encode(b"\1" * 900).decode() in text
-    assert base64.b64encode(b"\0" * 900).decode() not in text
-    assert "The file (900 bytes) is not in the report" in text
-    assert not [*Elements(report(recorder.folder, Budget(files=0))).all("button")]
+    page = report(recorder.end(), Budget(files=1_000))
+    (result,), (other,) = page.versions("output/z.bin"), page.versions("a.bin")
+    assert page.data(f"content-{result['content']}") == b"\1" * 900
+    assert "content" not in other
+    assert "over the size of files" in other["not_kept"]
+    assert report(recorder.folder, Budget(files=0)).json()["contents"] == {}
 
 
 def test_an_exported_folder_is_reported_without_following_links(tmp_path: Path) -> None:
@@ -225,13 +285,13 @@ def test_an_exported_folder_is_reported_without_following_links(tmp_path: Path) 
     (exported / "files" / "answer.txt").write_text("three")
     (tmp_path / "secret").write_text("of the host")
     (exported / "files" / "link.txt").symlink_to(tmp_path / "secret")
-    text = Elements(report(exported)).text
-    assert "answer.txt" in text
-    assert "of the host" not in text
+    page = report(exported)
+    assert [each["path"] for each in page.json()["files"]] == ["answer.txt"]
+    assert page.data("content-1") == b"three"
     alone = tmp_path / "alone"
     alone.mkdir()
     shutil.copy(folder.journal, alone)
-    assert "This record has no files." in Elements(report(alone / "journal.jsonl")).text
+    assert report(alone / "journal.jsonl").json()["files"] == []
 
 
 @pytest.mark.parametrize(
@@ -246,9 +306,10 @@ def test_a_damaged_list_of_files_is_called_that_after_what_is_readable(
     ManifestLog(recorder.folder.manifests).append(1, delta)
     with recorder.folder.manifests.open("a") as file:
         file.write(f"{line}\n")
-    text = Elements(report(recorder.folder)).text
-    assert "a.txt" in text
-    assert "The run's record is damaged: manifests.jsonl cannot be read from byte " in text
+    record = report(recorder.folder).json()
+    assert [each["path"] for each in record["files"]] == ["output/a.txt"]
+    damage = "The run's record is damaged: manifests.jsonl cannot be read from byte "
+    assert record["notes"][0].startswith(damage)
 
 
 def test_an_unknown_step_number_or_order_breaks_nothing(tmp_path: Path) -> None:
@@ -259,30 +320,17 @@ def test_an_unknown_step_number_or_order_breaks_nothing(tmp_path: Path) -> None:
         StepStarted(step=7, note="", at=0),
         started("again", mode="plain", at=1),
     )
-    text = report(recorder.folder)
-    data = re.search(r'id="report-data">(.*?)</script>', text)
-    assert data is not None
-    assert [each["step"] for each in json.loads(data[1])["steps"]] == [1, 2]
+    state = report(recorder.folder).json()["state"]["state"]
+    assert [each["step"] for each in state["steps"]] == [7, 7]
+    assert state["rounds"][-1]["cut"]  # the page does not wait for a run that has not ended
 
 
-def test_forks_and_replays_say_so(tmp_path: Path) -> None:
-    recorder = Recorder(tmp_path)
-    recorder.step()
-    recorder.write(
-        StepVerified(step=1, verdict="unverified", notes=("It needs the network.",)),
-        Forked(parent="other-run", step=1, totals=Totals()),
-        continued(""),
-    )
-    text = report(recorder.end())
-    assert "Replay: not verified. It needs the network." in text
-    assert "Fork: steps up to 1 are those of run other-run." in text
-    assert text.count('class="task"') == 1
-    folder = RunFolder.create(tmp_path, "sandbox-2", parent=Parent("other-run", 3), imported="")
-    folder.journal.write_bytes(recorder.folder.journal.read_bytes())
-    assert "fork of other-run after step 3" in report(folder)
-    folder = RunFolder.create(tmp_path, "sandbox-2", imported="ATIF")
-    folder.journal.write_bytes(recorder.folder.journal.read_bytes())
-    assert "imported (ATIF)" in report(folder)
+def test_a_run_says_what_it_was_made_from(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, "sandbox-2", parent=Parent("other-run", 3), imported="ATIF")
+    folder.journal.write_bytes(Recorder(tmp_path).end().journal.read_bytes())
+    state = report(folder).json()["state"]
+    assert (state["parent"]["run"], state["parent"]["step"]) == ("other-run", 3)
+    assert state["imported"] == "ATIF"
 
 
 def test_a_run_that_has_not_begun_is_refused(tmp_path: Path) -> None:
@@ -317,8 +365,8 @@ def test_memory_does_not_grow_with_the_run(tmp_path: Path) -> None:
     size = sum(map(len, report_parts(recorder.folder)))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert size > 11_000_000
-    assert peak < 3_000_000
+    assert size > 8_000_000
+    assert peak < 6_000_000
 
 
 @pytest.mark.contract
@@ -334,12 +382,16 @@ def test_documents_show_their_text_and_workbooks_their_sheets(tmp_path: Path) ->
     recorder = Recorder(tmp_path)
     recorder.step(files={"output/paper.pdf": paper, "output/letter.docx": letter.getvalue(),
                          "output/lakes.xlsx": workbook.getvalue(), "broken.pdf": paper[:40],
-                         "archive.zip": letter.getvalue()})  # fmt: skip
-    page = Elements(report(recorder.end()))
-    for expected in (
-        "The first page.", "Dear reader, [key]", "Superior", "406", "Only its text",
-        "No preview: it has no text, needs a password or is damaged.",
-        "No preview of this kind of file.",
-    ):  # fmt: skip
-        assert expected in page.text
-    assert len([*page.all("table")]) == 1
+                         "archive.zip": b"PK\0\0"})  # fmt: skip
+    page = report(recorder.end())
+
+    def view(path: str) -> Any:
+        return page.json(f"view-{page.versions(path)[0]['content']}")
+
+    assert "The first page." in view("output/paper.pdf")["text"]
+    assert "Dear reader, [key]" in view("output/letter.docx")["text"]
+    names, cells = view("output/lakes.xlsx")["sheets"][0]["rows"]
+    assert (names, cells[0], float(cells[1])) == (["lake", "depth"], "Superior", 406)
+    assert "needs a password or is damaged" in view("broken.pdf")["error"]
+    archive = page.versions("archive.zip")[0]["content"]
+    assert page.json()["contents"][archive]["kind"] == "hex"

@@ -11,7 +11,7 @@ from tests.bench.page.browser import BrowserTab, launch_browser
 from tests.bench.page.opening import write_ended_run
 from tests.bench.tables import Table, format_megabytes, measure, record_duration, sample_table
 
-_PLAYER = "#player:not([hidden])"
+_PLAYER = ".time-bar:not([hidden])"
 _PAINTED = "() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))"
 _MOVE = """(step) => {
   const began = performance.now();

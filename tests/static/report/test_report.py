@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from agent.report.budget import Budget
 from agent.report.groups import comparison_parts
@@ -45,8 +45,10 @@ def listening() -> Iterator[tuple[str, list[str]]]:
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever).start()
-        yield f"http://127.0.0.1:{server.server_port}", paths
-        server.shutdown()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}", paths
+        finally:
+            server.shutdown()
 
 
 @contextmanager
@@ -76,53 +78,91 @@ def saved(folder: RunFolder, tmp_path: Path) -> Path:
     return file
 
 
-def visible_steps(page: Page) -> list[str]:
-    return page.locator(".step:not(.later) .step-number").all_text_contents()
+def later(page: Page) -> list[str | None]:
+    return [each.get_attribute("data-step") for each in page.locator(".step.later").all()]
+
+
+def row(page: Page, name: str) -> Locator:
+    return page.get_by_role("treeitem", name=name)
 
 
 def test_a_report_plays_scrubs_and_hands_out_its_files(browser: Browser, tmp_path: Path) -> None:
     recorder = Recorder(tmp_path)
-    recorder.step("echo one", "one\n", files={"output/a.txt": b"first", "b.png": PNG})
-    recorder.step("echo two", "two\n", files={"output/a.txt": b"second", "b.png": None})
+    recorder.step("echo one", "one\n", files={"output/a.txt": b"first", "output/b.png": PNG})
+    recorder.step("echo two", "two\n", files={"output/a.txt": b"second", "output/b.png": None})
     recorder.step("false", "three\n", exit_code=1)
     with opened(browser, saved(recorder.end(), tmp_path)) as page:
-        assert visible_steps(page) == ["1", "2", "3"]
-        image = page.locator("details.file", has_text="b.png")
-        expect(image.locator("img")).to_have_js_property("naturalWidth", 1)
-        slider = page.get_by_role("slider", name="Step of the run")
+        expect(page.locator("#step-2 .output")).to_have_text("two\n")
+        expect(page.get_by_label("Answer", exact=True)).to_contain_text("three lakes")
+        row(page, "a.txt").click()
+        expect(page.get_by_role("document", name="Text of a.txt")).to_have_text("second")
+        expect(row(page, "b.png")).to_have_count(0)
 
-        page.keyboard.press("Home")
-        assert visible_steps(page) == ["1"]
-        expect(slider).to_have_attribute("aria-valuenow", "1")
-        expect(page.locator(".as-of")).to_have_text("as of step 1")
-        expect(page.locator(".version.now pre.content")).to_have_text("first")
-        expect(image).to_be_visible()
-        page.keyboard.press("]")
-        assert visible_steps(page) == ["1", "2"]
-        expect(page.locator(".version.now pre.content")).to_have_text("second")
-        expect(image).to_be_hidden()
-        slider.focus()
-        page.keyboard.press("ArrowLeft")
-        assert visible_steps(page) == ["1"]
+        page.keyboard.press("Escape")
+        page.locator(".thread").focus()
+        for _ in range(3):
+            page.keyboard.press("[")
+        expect(page.get_by_role("slider", name="Step of the run")).to_have_attribute(
+            "aria-valuenow", "1"
+        )
+        assert later(page) == ["2", "3"]
+        expect(page.get_by_role("document", name="Text of a.txt")).to_have_text("first")
+        row(page, "b.png").click()
+        expect(page.locator(".preview img")).to_have_js_property("naturalWidth", 1)
         with page.expect_download() as download:
-            page.locator(".version.now").get_by_role("button", name="Download a.txt").click()
-        assert download.value.path().read_bytes() == b"first"
+            page.locator(".preview").get_by_label("Download").click()
+        assert download.value.path().read_bytes() == PNG
+        assert download.value.suggested_filename == "b.png"
 
-        page.keyboard.press("End")
         page.clock.pause_at(datetime.now(UTC) + timedelta(hours=1))
-        page.get_by_role("button", name="Play", exact=True).click()
-        expect(page.locator("main")).to_have_attribute("data-mode", "playing")
-        page.clock.run_for(4_000)  # at 4×: 16 seconds, in the middle of the second step
-        expect(page.locator("#step-3")).to_be_hidden()
-        expect(page.locator("#step-2 .message")).to_have_text("I look.")
-        page.get_by_role("button", name="Pause").click()
-        assert visible_steps(page) == ["1", "2"]
-        page.get_by_label("Speed").select_option("16")
+        page.get_by_label("Speed").select_option("1")
         page.get_by_role("button", name="Play", exact=True).click()
         page.clock.run_for(2_000)
-        expect(page.locator("main")).not_to_have_attribute("data-mode", re.compile("."))
-        assert visible_steps(page) == ["1", "2", "3"]
-        expect(page.locator("#step-2 .output")).to_have_text("two\n")
+        expect(page.locator("#step-2")).to_be_visible()
+        expect(page.locator("#step-3")).to_be_hidden()
+        page.get_by_label("Speed").select_option("16")
+        page.clock.run_for(20_000)
+        expect(page.locator("html")).not_to_have_attribute("data-playback", re.compile("."))
+        assert later(page) == []
+
+
+def test_a_report_finds_texts_and_shows_settings_and_tokens(
+    browser: Browser, tmp_path: Path
+) -> None:
+    recorder = Recorder(tmp_path)
+    for at in range(30):
+        recorder.step(f"echo {at}", f"result {at}.\n")
+    with opened(browser, saved(recorder.end(), tmp_path)) as page:
+        page.get_by_role("button", name="Find in run").click()
+        page.keyboard.type("result 3.")
+        expect(page.locator(".find")).to_contain_text("1 of 1 match")
+        expect(page.locator("#step-4 .output")).to_have_text("result 3.\n")
+        page.get_by_label("Settings and versions").click()
+        expect(page.get_by_role("dialog")).to_contain_text("100 steps, 120 minutes")
+        page.keyboard.press("Escape")
+        page.get_by_label("Where the tokens go").click()
+        expect(page.get_by_role("dialog").locator("canvas").first).to_be_visible()
+
+
+def test_a_printed_report_has_all_steps(browser: Browser, tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path)
+    for at in range(40):
+        recorder.step(f"echo {at}", f"result {at}.\n")
+    with opened(browser, saved(recorder.end(), tmp_path)) as page:
+        expect(page.locator(".step")).to_have_count(40)
+        page.emulate_media(media="print")
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        expect(page.locator(".step .output")).to_have_count(40)
+        expect(page.locator(".time-bar")).to_be_hidden()
+
+
+def test_without_scripts_a_report_is_a_text(browser: Browser, tmp_path: Path) -> None:
+    file = saved(hostile_run(tmp_path, attack("http://127.0.0.1:9")), tmp_path)
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(file.as_uri())
+    expect(page.locator("pre.plain")).to_contain_text("<script>window.hacked=1</script>")
+    context.close()
 
 
 def test_a_hostile_report_executes_and_requests_nothing(browser: Browser, tmp_path: Path) -> None:
@@ -130,10 +170,10 @@ def test_a_hostile_report_executes_and_requests_nothing(browser: Browser, tmp_pa
     with listening() as (address, requested):
         file = saved(hostile_run(tmp_path, attack(address)), tmp_path)
         with opened(browser, file, NARROW, offline=False) as page:
-            expect(page.get_by_role("heading", level=1)).to_contain_text("<script>")
+            expect(page.locator(".task").first).to_contain_text("<script>")
             width = page.evaluate("document.documentElement.scrollWidth")
             assert width <= NARROW[0]
-            page.keyboard.press("Home")
+            page.keyboard.press("[")
             page.emulate_media(media="print")
             expect(page.locator("#step-2")).to_have_css("opacity", "1")
             page.emulate_media(media="screen")
@@ -156,10 +196,9 @@ def test_a_comparisons_report_opens_without_a_network(browser: Browser, tmp_path
     save_parts(comparison_parts(shown, partial(RunFolder.open, tmp_path)), file)
     with opened(browser, file) as page:
         expect(page.get_by_role("heading", name="How many?", level=1)).to_be_visible()
-        expect(page.get_by_role("group", name="Comparison").get_by_role("row")).not_to_have_count(0)
-        chart = page.get_by_role("img", name="The members’ figures as bars")
-        expect(chart).to_have_js_property("complete", True)
-        assert chart.evaluate("image => image.naturalWidth") > 0
-        expect(page.locator(".member-run")).to_have_count(2)
-        page.get_by_role("button", name="Light or dark").click()
+        expect(page.get_by_role("group", name="Verdict")).to_contain_text("With a computer")
+        expect(page.get_by_role("columnheader", name="In the sandbox")).to_be_visible()
+        expect(page.locator(".column .round-end")).to_have_count(2)
+        expect(page.get_by_role("button", name=re.compile("Delete|Stop"))).to_have_count(0)
+        page.get_by_role("button", name="Switch theme").click()
         expect(page.locator("html")).to_have_attribute("data-theme", "dark")

@@ -1,0 +1,113 @@
+// The script of a report, bundled into one file: the page's views of what the report's file contains.
+
+import dompurify from "dompurify";
+import uPlot from "uplot";
+import { h, iconButton, setIcon } from "../core/dom.js";
+import { ComparisonPage } from "../compare/page.js";
+import { currentRun, emit, on, whileShown } from "../core/event_stream.js";
+import { EvaluationPage } from "../evaluations/page.js";
+import { source } from "../core/loading/source.js";
+import { stateLabel, stateTone } from "../core/run/run_states.js";
+import { mountThemeButton } from "../core/theme.js";
+import { openDialog } from "../core/widgets/dialog.js";
+import { RunTimeline } from "../timeline/run_timeline.js";
+import { mountWorkspace } from "../workspace/workspace.js";
+import { GroupAnswers, readJson, RunAnswers, stateOf } from "./answers.js";
+import { createKinds } from "./kinds.js";
+
+const find = (selector) => document.querySelector(selector);
+
+class ReportTimeline extends RunTimeline {
+  constructor(root, record) {
+    super(root);
+    const expand = iconButton("expand", "Expand all", () => {
+      this.expandAll(!this.expanded);
+      setIcon(expand, this.expanded ? "collapse" : "expand", this.expanded ? "Collapse all" : "Expand all");
+    });
+    root.querySelector(".run-tools").append(
+      iconButton("find", "Find in run", () => this.search.open(), { title: "Find in run (/)" }),
+      iconButton("chart", "Where the tokens go", () => openTokens()),
+      iconButton("request", "Settings and versions", () => openSettings(record.settings)),
+      expand,
+    );
+    addEventListener("beforeprint", () => this.showWhole());
+  }
+
+  /** Load and open all steps: a printed page has no scrolling and no buttons. */
+  showWhole() {
+    this.scrubber.goLive();
+    for (const step of this.steps.values()) {
+      step.nearby = true;
+      step.show();
+      step.load()?.then(() => step.expand(true));
+    }
+  }
+}
+
+const openTokens = () => whileShown(import("../charts/token_dialog.js"), "charts/charts.css", ({ openTokenDialog }) => openTokenDialog());
+
+/** Show what the run was carried out with, as [name, value]. */
+function openSettings(settings) {
+  const rows = settings.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", { dir: "auto" }, value)));
+  openDialog({ name: "settings-list", title: "Settings and versions", dismissible: true }, h("dl", {}, ...rows));
+}
+
+/** Let the page's views read from the report's file. */
+function answerFrom(answers, textOf = (_file) => "") {
+  Object.assign(source, {
+    url: (path, query) => answers.url(path, query),
+    fetch: (address, options) => answers.fetch(String(address), options),
+    stream: (address) => answers.stream(address),
+    bundled: { kinds: createKinds(textOf), libraries: { dompurify: { default: dompurify }, uplot: { uPlot } } },
+  });
+}
+
+/** Show a run, its files and its moments. */
+function showRun(record) {
+  const answers = new RunAnswers(record);
+  answerFrom(answers, (file) => answers.textOf(file));
+  const timeline = new ReportTimeline(find(".timeline"), record);
+  on("notice", ({ text }) => timeline.addNote(text));
+  mountWorkspace(find("#workspace"));
+  currentRun.reset(record.state.state.run);
+  emit("reset");
+  currentRun.receive("read_only");
+  currentRun.receive("state", stateOf(record));
+  for (const note of record.notes) timeline.addNote(note);
+  emit("update");
+  currentRun.receive("workspace", {});
+  const { status } = currentRun;
+  showHeader(record.title, stateLabel(status), stateTone(status), status.model);
+}
+
+/** Show a comparison or an evaluation in place of a run. */
+function showGroup({ kind, view }) {
+  answerFrom(new GroupAnswers(view));
+  find("#studio").remove();
+  document.documentElement.dataset.view = kind;
+  const place = h("section", { class: `view ${kind}`, tabindex: "0", "aria-label": view.title });
+  find("main.contain > .column").append(place);
+  on("view", ({ title, state, detail }) => showHeader(title, state.text, state.tone, detail));
+  const Page = kind === "comparison" ? ComparisonPage : EvaluationPage;
+  new Page(view.id, place, { onGone: (text) => place.append(h("p", {}, text)) });
+}
+
+function showHeader(title, label, tone, detail) {
+  find(".title").replaceChildren(h("span", { dir: "auto", title }, title));
+  find(".state .label").textContent = label;
+  find(".state").dataset.tone = tone;
+  find(".model").textContent = find(".model").title = detail;
+  find(".model").hidden = !detail;
+}
+
+async function show() {
+  mountThemeButton(find(".theme"));
+  const record = await readJson("record");
+  if (record.kind === "run") showRun(record);
+  else showGroup(record);
+}
+
+show().catch((error) => {
+  document.body.replaceChildren(h("pre", { class: "plain" }, find("noscript").textContent));
+  throw error;
+});
