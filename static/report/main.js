@@ -31,6 +31,15 @@ class ReportTimeline extends RunTimeline {
       expand,
     );
     addEventListener("beforeprint", () => this.showWhole());
+    addEventListener("keydown", (event) => this.onFindKey(event));
+  }
+
+  /** Search all of the run, of which the browser knows only what is near; pressed again, search as the browser does. */
+  onFindKey(event) {
+    const { key, ctrlKey, metaKey, altKey, shiftKey, target } = event;
+    if (key.toLowerCase() !== "f" || !(ctrlKey || metaKey) || altKey || shiftKey || target.closest("#workspace, dialog, .find")) return;
+    event.preventDefault();
+    this.search.openWithSelection();
   }
 
   /** Load and open all steps: a printed page has no scrolling and no buttons. */

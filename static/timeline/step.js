@@ -12,6 +12,7 @@ import { renderMarkdown } from "../core/text/markdown.js";
 import { usageParts } from "../core/run/totals.js";
 import { openRequests } from "../inspector/open.js";
 import { addStepAction, createStepActions } from "../core/run/step_actions.js";
+import { withHiddenMarked } from "../core/text/hidden_characters.js";
 import { linkFiles } from "../core/run/file_links.js";
 import { fetchJson } from "../core/loading/fetch.js";
 import { createShortVerdict, createStepVerdict } from "../replay/step_verdict.js";
@@ -81,31 +82,43 @@ export class Step {
     this.clear();
   }
 
-  /** A step with its summary only; `load` fetches the rest. */
+  /** A step with its summary only, whose body is built when it is shown; `load` fetches the rest. */
   static fromSummary(summary, view) {
     const step = new Step(summary.step, view);
     step.content = "summary";
     step.ended = true;
-    for (const each of summary.summaries ?? []) step.add(createContextSummary(each, view.run));
-    if (summary.reasoning) step.addReasoning(summary.reasoning, summary.began);
-    step.endReasoning();
-    if (summary.text) step.addText(summary.text);
-    step.message?.text.close();
-    for (const call of summary.calls) step.addCard(ToolCard.fromSummary(call, view.run, summary.reviews?.[call.id]));
-    step.files.add(summary.changes, summary.total_changes);
-    step.usage = summary.usage;
+    step.summary = summary;
+    step.text = summary.text;
     step.used = summary.used;
-    step.estimated = summary.estimated;
-    step.modelSeconds = summary.model_seconds;
-    step.sandboxSeconds = summary.calls.reduce((sum, call) => sum + call.seconds, 0);
-    step.showUsage();
-    for (const each of summary.annotations ?? []) step.apply(each);
-    if (summary.verdict) step.showVerdict(createShortVerdict(summary.verdict));
     step.hide();
     return step;
   }
 
+  /** Build the body from the summary, unless that was done. */
+  build() {
+    const { summary, view } = this;
+    if (!summary) return;
+    this.summary = null;
+    this.text = "";
+    for (const each of summary.summaries ?? []) this.add(createContextSummary(each, view.run));
+    if (summary.reasoning) this.addReasoning(summary.reasoning, summary.began);
+    if (summary.text) this.addText(summary.text);
+    this.message?.text.close();
+    for (const call of summary.calls) this.addCard(ToolCard.fromSummary(call, view.run, summary.reviews?.[call.id]));
+    this.files.add(summary.changes, summary.total_changes);
+    this.usage = summary.usage;
+    this.estimated = summary.estimated;
+    this.modelSeconds = summary.model_seconds;
+    this.sandboxSeconds = summary.calls.reduce((sum, call) => sum + call.seconds, 0);
+    this.showUsage();
+    for (const each of summary.annotations ?? []) this.apply(each);
+    if (summary.verdict) this.showVerdict(createShortVerdict(summary.verdict));
+    if (this.opened !== null) this.expand(this.opened);
+  }
+
   clear() {
+    this.summary = null; // of which the body is not built yet
+    this.opened = null; // whether its details will be open, if that was asked for
     this.body.replaceChildren();
     this.files.clear();
     this.cards = [];
@@ -150,10 +163,10 @@ export class Step {
   }
 
   rebuild(events) {
+    this.show();
     const toggled = new Map(this.cards.filter((card) => card.toggled).map((card) => [card.id, card.element.open]));
     const wasOpen = this.reasoning?.element.open;
     const { used, usageLine } = this;
-    this.show();
     const shown = this.body;
     this.body = h("div"); // without layout while building
     this.clear();
@@ -230,14 +243,17 @@ export class Step {
    */
   hide() {
     if (this.outline || this.body.contains(document.activeElement)) return;
-    const lines = [this.reasoning?.summary.textContent, this.text.slice(0, MAX_UNLOADED), ...this.cards.map((card) => card.summary.textContent)];
-    const texts = this.body.hasChildNodes() ? lines.filter(Boolean).map((line) => h("p", {}, line)) : [];
-    this.outline = h("div", { class: "step-body outline" }, ...texts);
+    const { summary } = this;
+    const thought = summary ? thoughtLine(summary.reasoning) : this.reasoning?.summary.textContent;
+    const calls = summary ? summary.calls.map((call) => withHiddenMarked(call.summary)) : this.cards.map((card) => card.summary.textContent);
+    const lines = [thought, this.text.slice(0, MAX_UNLOADED), ...calls].filter(Boolean);
+    this.outline = h("div", { class: "step-body outline" }, ...lines.map((line) => h("p", {}, line)));
     this.element.style.minHeight ||= USUAL_HEIGHT;
     this.body.replaceWith(this.outline);
   }
 
   show() {
+    this.build();
     this.outline?.replaceWith(this.body);
     this.outline = null;
   }
@@ -257,11 +273,13 @@ export class Step {
   }
 
   expand(open) {
+    if (this.summary) this.opened = open;
     for (const card of this.cards) card.expand(open);
     if (this.reasoning) this.reasoning.element.open = open;
   }
 
   apply(event) {
+    this.build();
     return APPLY[event.kind]?.(this, event);
   }
 
@@ -283,9 +301,7 @@ export class Step {
     if (!reasoning?.live) return;
     reasoning.live = false;
     reasoning.element.open = this.view.expanded;
-    const duration = reasoning.last - reasoning.startedAt;
-    const time = duration > 0.05 ? ` for ${formatSeconds(duration)}` : "";
-    reasoning.summary.textContent = `Thought${time} · ${firstLine(stripMarkdown(reasoning.first))}`;
+    reasoning.summary.textContent = thoughtLine(reasoning.first, reasoning.last - reasoning.startedAt);
   }
 
   addText(text) {
@@ -437,7 +453,8 @@ export class Step {
 
   /** Show what the step used; without a call it used nothing. */
   countUsed() {
-    if (!this.cards.length) this.used ??= NOTHING_USED;
+    const calls = this.summary?.calls ?? this.cards;
+    if (!calls.length) this.used ??= NOTHING_USED;
     this.view.showUsed(this);
   }
 
@@ -493,6 +510,12 @@ export class Step {
     if (this.view.expanded) return;
     for (const card of this.cards) card.collapse();
   }
+}
+
+/** The line that stands for reasoning; empty if there is none. */
+function thoughtLine(text, seconds = 0) {
+  const time = seconds > 0.05 ? ` for ${formatSeconds(seconds)}` : "";
+  return text && `Thought${time} · ${firstLine(stripMarkdown(text))}`;
 }
 
 /** A text of the user, and what it is. */

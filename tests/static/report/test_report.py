@@ -133,7 +133,7 @@ def test_a_report_finds_texts_and_shows_settings_and_tokens(
     for at in range(30):
         recorder.step(f"echo {at}", f"result {at}.\n")
     with opened(browser, saved(recorder.end(), tmp_path)) as page:
-        page.get_by_role("button", name="Find in run").click()
+        page.keyboard.press("Control+f")
         page.keyboard.type("result 3.")
         expect(page.locator(".find")).to_contain_text("1 of 1 match")
         expect(page.locator("#step-4 .output")).to_have_text("result 3.\n")
