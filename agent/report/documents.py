@@ -23,26 +23,14 @@ View = dict[str, Any]
 
 
 class Documents:
-    """Reads the texts of documents.
-
-    Reading one takes a process of its own, so all of a report together may take a minute.
-
-    Args:
-        redactor: Redacts the texts.
-    """
+    """Reads the texts of documents, each in a process, for a minute at most."""
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
         self._left = _MAX_SECONDS
 
     def preview(self, suffix: str, size: int, content: Content) -> View:
-        """Return the text of a PDF or office document, or why there is none.
-
-        Args:
-            suffix: The extension of its name.
-            size: Its size in bytes.
-            content: Its content.
-        """
+        """Return the text of a PDF or office document, or why there is none."""
         if size > _MAX_DOCUMENT:
             limit = format_size(_MAX_DOCUMENT)
             return {"error": f"No preview: documents of more than {limit} are not read."}
@@ -85,14 +73,7 @@ def _empty(name: str) -> View:
 def read_table(
     name: str, text: str, delimiter: str, quoting: Literal[0, 3] = csv.QUOTE_MINIMAL
 ) -> View | None:
-    """Return the first rows of a table; None if it cannot be read as one.
-
-    Args:
-        name: The table's name.
-        text: The rows.
-        delimiter: What separates the cells of a row.
-        quoting: How the cells are quoted, as a constant of ``csv``.
-    """
+    """Return the first rows of a table; None if it cannot be read as one."""
     rows: list[list[str]] = []
     more = False
     try:

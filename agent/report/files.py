@@ -56,12 +56,7 @@ class _Stored:
 
 
 class Files:
-    """The files of a run.
-
-    Args:
-        source: The run.
-        budget: How much of them becomes part of the report.
-        redactor: Redacts texts.
+    """The files of a run, within a budget.
 
     Attributes:
         versions: The files with their versions, for static/report/files.js.

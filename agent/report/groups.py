@@ -22,16 +22,7 @@ OpenRun = Callable[[str], RunFolder]
 
 
 def parts(description: Description, open_run: OpenRun, keys: tuple[str, ...] = ()) -> Iterator[str]:
-    """Return the parts of the report of an experiment; see the two functions."""
-    if "results" in description:
-        return evaluation_parts(description, keys)
-    return comparison_parts(description, open_run, keys)
-
-
-def comparison_parts(
-    description: Description, open_run: OpenRun, keys: tuple[str, ...] = ()
-) -> Iterator[str]:
-    """Return the parts of the report of a comparison, with its runs but not their files.
+    """Return the parts of the report of an experiment; a comparison's has its runs without files.
 
     Args:
         description: See ``agent.experiments.description.describe``.
@@ -39,39 +30,21 @@ def comparison_parts(
         keys: Keys to redact, besides those that look like one.
     """
     redactor, meter = Redactor(keys), TextMeter(_BUDGET)
+    kind = "evaluation" if "results" in description else "comparison"
 
     def blocks() -> Iterator[str]:
-        yield _record("comparison", description, meter, redactor)
-        for member in description["members"]:
+        view = fitted(_for_readers(description), meter, redactor)
+        yield json_block("record", {"kind": kind, "view": view})
+        for member in description["members"] if kind == "comparison" else ():
             for run in member["runs"]:
                 yield from _run(str(run["run"]), open_run, meter, redactor)
 
-    return _parts(description, exports.as_text(description), blocks(), redactor)
+    plain = redactor.redact(exports.as_text(description))
+    return document(redactor.redact(description["title"]), [plain], blocks())
 
 
-def evaluation_parts(description: Description, keys: tuple[str, ...] = ()) -> Iterator[str]:
-    """Return the parts of the report of an evaluation, without its runs.
-
-    Args:
-        description: See ``agent.experiments.description.describe``.
-        keys: Keys to redact, besides those that look like one.
-    """
-    redactor, meter = Redactor(keys), TextMeter(_BUDGET)
-
-    def blocks() -> Iterator[str]:
-        yield _record("evaluation", description, meter, redactor)
-
-    return _parts(description, exports.as_text(description), blocks(), redactor)
-
-
-def _parts(
-    description: Description, text: str, blocks: Iterator[str], redactor: Redactor
-) -> Iterator[str]:
-    return document(redactor.redact(description["title"]), [redactor.redact(text)], blocks)
-
-
-def _record(kind: str, description: Description, meter: TextMeter, redactor: Redactor) -> str:
-    """Return what the page shows, for a reader: without the addresses of endpoints."""
+def _for_readers(description: Description) -> Description:
+    """Return what the page shows of it, without the addresses of endpoints."""
     members = [
         each | {"settings": {name: value for name, value in each["settings"].items()
                              if name not in _HIDDEN_SETTINGS}}
@@ -84,7 +57,7 @@ def _record(kind: str, description: Description, meter: TextMeter, redactor: Red
                            "canResume": False, "canRetry": False, "elsewhere": ""}  # fmt: skip
     if "judge" in shown:
         shown["judge"] = shown["judge"] and {"model": shown["judge"]["model"]}
-    return json_block("record", {"kind": kind, "view": fitted(shown, meter, redactor)})
+    return shown
 
 
 def _run(run: str, open_run: OpenRun, meter: TextMeter, redactor: Redactor) -> Iterator[str]:

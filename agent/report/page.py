@@ -1,8 +1,7 @@
 """The file of a report: the page's bundle, its data as JSON, and a text for readers without it.
 
-A report executes one script, the bundle, which the policy names by its hash. Nothing is loaded from
-anywhere: images and media are data. What a run says is compressed JSON in blocks that no browser
-executes.
+A report executes one script, the bundle, which the policy names by its hash. It loads nothing: what
+a run says is compressed JSON in blocks that no browser executes.
 """
 
 import base64
@@ -36,13 +35,7 @@ _SCRIPT = re.compile(r"<script>(.*)</script>", re.DOTALL)
 
 
 def document(title: str, plain: Iterable[str], blocks: Iterable[str]) -> Iterator[str]:
-    """Yield the parts of a report's file.
-
-    Args:
-        title: Its title.
-        plain: What it says as text, in parts, for readers without scripts.
-        blocks: What its script reads, from ``json_block`` and ``data_block``.
-    """
+    """Yield the parts of a report; ``plain`` is its text for readers without scripts."""
     frame = _frame()
     before, after = frame.split("<!-- data -->")
     yield before.replace("<!-- head -->", _head(title, frame), 1)

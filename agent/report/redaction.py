@@ -36,11 +36,7 @@ _MIN_LENGTH = min(MIN_KEY_LENGTH, len("/home/x"))
 
 
 class Redactor:
-    """Replaces keys by ``[key]`` and home folders by ``~``.
-
-    Args:
-        keys: Further keys that are known.
-    """
+    """Replaces keys by ``[key]`` and home folders by ``~``."""
 
     def __init__(self, keys: Iterable[str] = ()) -> None:
         self._keys = tuple(key for key in keys if len(key) >= MIN_KEY_LENGTH)

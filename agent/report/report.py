@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from pydantic_core import to_jsonable_python
 
@@ -20,7 +20,7 @@ from agent.report.steps import fitted, read_steps
 from agent.runs.folder import RunFolder
 from agent.runs.requests.tokens import TokenCounter
 
-__all__ = ["Budget", "report_parts", "save_parts", "save_report", "write_report"]
+__all__ = ["Budget", "report_parts", "save_parts", "save_report"]
 
 _MAX_PLAIN = 1_000_000
 """Characters of the text for readers without scripts."""
@@ -115,37 +115,13 @@ def _plain(head: Head, source: Source, redactor: Redactor) -> Iterator[str]:
     yield "\n".join(f"{name}: {redactor.redact(value)}" for name, value in settings(head, source))
 
 
-def write_report(
-    run: RunFolder | Path,
-    file: BinaryIO,
-    budget: Budget | None = None,
-    keys: Iterable[str] = (),
-) -> None:
-    """Write the report of a run to an open file; see ``report_parts``.
-
-    Raises:
-        RunError: There is no journal, or the run has not begun.
-    """
-    for part in report_parts(run, budget, keys):
-        file.write(part.encode("utf-8", "replace"))
-
-
 def save_report(run: RunFolder | Path, target: Path, budget: Budget) -> None:
-    """Write the report of a run to a path, whole or not at all.
-
-    Raises:
-        RunError: There is no journal, or the run has not begun.
-        WorkspaceError: The file cannot be written.
-    """
+    """Write the report of a run to a path, whole or not at all."""
     save_parts(report_parts(run, budget), target)
 
 
 def save_parts(parts: Iterable[str], target: Path) -> None:
-    """Write the parts of a report to a path, whole or not at all.
-
-    Raises:
-        WorkspaceError: The file cannot be written.
-    """
+    """Write the parts of a report to a path, whole or not at all."""
     partial = target.with_name(f".{target.name}.partial")
     try:
         with partial.open("wb") as file:

@@ -22,18 +22,10 @@ _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The content of a file of a run.
-
-    Attributes:
-        key: The same for the same content.
-        path: Where it is stored.
-        root: The exported folder that contains it; None for the store of contents, whose files have
-            no links.
-    """
+    """A stored content of a file; the same content has the same key."""
 
     key: str
     path: Path
-    root: Path | None = None
 
     def open(self) -> BinaryIO:
         """Open it; raises ``OSError`` for a link, or anything but a regular file."""
@@ -52,19 +44,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """A recorded run to report.
-
-    Attributes:
-        journal: Its journal.
-        outputs: The folder of its long outputs.
-        title: The title that its owner gave it.
-        manifests: The log of its manifests, if there is one.
-        blobs: The store of the contents of its files.
-        files: The exported folder of its files, if it was exported.
-        requests: The folder of its log of requests.
-        parent: What it was made from, if it is a fork or a replay.
-        imported: The format of the file that it comes from, if it was imported.
-    """
+    """A recorded run; its files are in ``blobs``, or in ``files`` of an exported folder."""
 
     journal: Path
     outputs: Path
@@ -78,11 +58,7 @@ class Source:
 
     @classmethod
     def of(cls, run: RunFolder | Path) -> "Source":
-        """Return the source of a run, an exported folder, or a journal.
-
-        Raises:
-            RunError: There is no journal.
-        """
+        """Return the source of a run, an exported folder, or a journal."""
         if isinstance(run, RunFolder):
             return cls(
                 journal=run.journal, outputs=run.outputs, title=run.title,
@@ -141,15 +117,11 @@ class Source:
             return Content(node.hash, stored) if stored.is_file() else None
         if self.files is None or node.kind != "file":
             return None
-        return Content(path, self.files / path, self.files)
+        return Content(path, self.files / path)
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Open a regular file, without following a link or waiting.
-
-    Raises:
-        OSError: It is no regular file, or cannot be read.
-    """
+    """Open a regular file, without following a link or waiting; raises ``OSError`` for others."""
     file = os.open(path, _OPEN)
     if not stat.S_ISREG(os.fstat(file).st_mode):
         os.close(file)

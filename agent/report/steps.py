@@ -34,11 +34,7 @@ _STREAMED = {
 
 @dataclass
 class StepEvents:
-    """The events of one step.
-
-    Attributes:
-        markdown: The texts of the model as HTML, by the index of their events.
-    """
+    """The events of one step, and the model's texts as HTML by the index of their events."""
 
     step: int
     events: list[dict[str, Any]]

@@ -11,7 +11,7 @@ from agent.experiments import suites
 from agent.experiments.description import describe
 from agent.experiments.experiment import Member
 from agent.experiments.outcomes import Summaries
-from agent.report.groups import comparison_parts, evaluation_parts
+from agent.report.groups import parts
 from agent.runs.folder import RunFolder
 from tests.agent.experiments.test_description import TWELVE, compare, described, write_run
 from tests.agent.report.test_report import ATTACKS, Elements
@@ -33,13 +33,13 @@ def evaluation(data: Path, label: str = "sandbox") -> dict[str, Any]:
     return describe(folder, runs)
 
 
-def comparison_page(shown: dict[str, Any], data: Path) -> Elements:
-    return Elements("".join(comparison_parts(shown, partial(RunFolder.open, data))))
+def page_of(shown: dict[str, Any], data: Path) -> Elements:
+    return Elements("".join(parts(shown, partial(RunFolder.open, data))))
 
 
 def test_a_comparisons_report_has_its_table_and_its_runs(tmp_path: Path) -> None:
     shown = comparison(tmp_path)
-    page = comparison_page(shown, tmp_path)
+    page = page_of(shown, tmp_path)
     record = page.json()
     assert record["kind"] == "comparison"
     assert record["view"]["table"] == json.loads(json.dumps(shown["table"]))
@@ -49,12 +49,12 @@ def test_a_comparisons_report_has_its_table_and_its_runs(tmp_path: Path) -> None
         f"record-{run}" for run in runs
     ]
     assert shown["verdict"]["text"] in page.text
-    assert comparison_page(shown, tmp_path / "elsewhere").blocks.keys() == {"record"}
+    assert page_of(shown, tmp_path / "elsewhere").blocks.keys() == {"record"}
 
 
 def test_an_evaluations_report_has_results_and_tasks(tmp_path: Path) -> None:
-    shown = evaluation(tmp_path / "data")
-    page = Elements("".join(evaluation_parts(shown)))
+    shown = evaluation(tmp_path)
+    page = page_of(shown, tmp_path)
     assert page.json()["view"]["results"] == json.loads(json.dumps(shown["results"]))
     assert len(page.json()["view"]["cells"]) == len(shown["tasks"])
     assert "AIME" in page.text
@@ -66,8 +66,8 @@ def test_no_text_of_a_member_becomes_markup(tmp_path: Path, attack: str) -> None
     for member in shown["members"]:
         member |= {"label": attack, "model": attack, "settings": {attack: attack}}
     shown |= {"task": attack, "title": attack}
-    page = comparison_page(shown, tmp_path)
-    assert page.elements == comparison_page(harmless, tmp_path).elements
+    page = page_of(shown, tmp_path)
+    assert page.elements == page_of(harmless, tmp_path).elements
     assert not [name for name, each in page.blocks.items() if "<" in each]
 
 
@@ -75,6 +75,6 @@ def test_addresses_of_endpoints_are_left_out(tmp_path: Path) -> None:
     shown = comparison(tmp_path)
     shown["members"][0]["settings"] = {"baseUrl": "http://internal/v1", "temperature": 0.5}
     shown["expected"]["judge"] = {"model": "judge", "baseUrl": "http://internal/v2"}
-    page = comparison_page(shown, tmp_path)
+    page = page_of(shown, tmp_path)
     assert "internal" not in page.text + page.blocks["record"]
     assert page.json()["view"]["members"][0]["settings"] == {"temperature": 0.5}

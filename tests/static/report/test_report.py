@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from agent.report import groups
 from agent.report.budget import Budget
-from agent.report.groups import comparison_parts
 from agent.report.report import save_parts, save_report
 from agent.runs.folder import RunFolder
 from tests.agent.experiments.test_description import TWELVE, compare, described, write_run
@@ -193,7 +193,7 @@ def test_a_comparisons_report_opens_without_a_network(browser: Browser, tmp_path
     )
     shown = described(compare(tmp_path, *runs, expected=TWELVE))
     file = tmp_path / "comparison.html"
-    save_parts(comparison_parts(shown, partial(RunFolder.open, tmp_path)), file)
+    save_parts(groups.parts(shown, partial(RunFolder.open, tmp_path)), file)
     with opened(browser, file) as page:
         expect(page.get_by_role("heading", name="How many?", level=1)).to_be_visible()
         expect(page.get_by_role("group", name="Verdict")).to_contain_text("With a computer")
