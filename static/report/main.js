@@ -2,9 +2,9 @@
 
 import dompurify from "dompurify";
 import uPlot from "uplot";
-import { h, iconButton, setIcon } from "../core/dom.js";
+import { h, iconButton } from "../core/dom.js";
 import { ComparisonPage } from "../compare/page.js";
-import { currentRun, emit, on, whileShown } from "../core/event_stream.js";
+import { currentRun, emit, on } from "../core/event_stream.js";
 import { EvaluationPage } from "../evaluations/page.js";
 import { source } from "../core/loading/source.js";
 import { stateLabel, stateTone } from "../core/run/run_states.js";
@@ -20,16 +20,7 @@ const find = (selector) => document.querySelector(selector);
 class ReportTimeline extends RunTimeline {
   constructor(root, record) {
     super(root);
-    const expand = iconButton("expand", "Expand all", () => {
-      this.expandAll(!this.expanded);
-      setIcon(expand, this.expanded ? "collapse" : "expand", this.expanded ? "Collapse all" : "Expand all");
-    });
-    root.querySelector(".run-tools").append(
-      iconButton("find", "Find in run", () => this.search.open(), { title: "Find in run (/)" }),
-      iconButton("chart", "Where the tokens go", () => openTokens()),
-      iconButton("request", "Settings and versions", () => openSettings(record.settings)),
-      expand,
-    );
+    this.expandButton.before(iconButton("request", "Settings and versions", () => openSettings(record.settings), { class: "quiet" }));
     addEventListener("beforeprint", () => this.showWhole());
     addEventListener("keydown", (event) => this.onFindKey(event));
   }
@@ -52,8 +43,6 @@ class ReportTimeline extends RunTimeline {
     }
   }
 }
-
-const openTokens = () => whileShown(import("../charts/token_dialog.js"), "charts/charts.css", ({ openTokenDialog }) => openTokenDialog());
 
 /** Show what the run was carried out with, as [name, value]. */
 function openSettings(settings) {

@@ -1,40 +1,21 @@
-// Tools of the timeline: find, tokens, requests, expand, collapse and export.
+// The menu with a run's exports, and with what else is made of it.
 
-import { copyText, iconButton, setIcon } from "../core/dom.js";
-import { closeMenu, openMenu } from "../core/widgets/menu.js";
+import { copyText, iconButton } from "../core/dom.js";
+import { openMenu } from "../core/widgets/menu.js";
 import { singleUser } from "../core/instance.js";
 import { runApiUrl, whileShown } from "../core/event_stream.js";
 import { fetchWithRetry } from "../core/loading/fetch.js";
-import { mountInspectorKey, openRequestInView } from "../inspector/open.js";
 import { replayRun, saveAsExample } from "../replay/actions.js";
 import { openShareDialog } from "../core/run/share.js";
 
-/** Fill `container`; return a function that resets the tools for another run. */
-export function mountRunTools(container, { onExpand, onFind }) {
-  const button = (name, label, onclick, attributes = {}) => iconButton(name, label, onclick, { class: "quiet", ...attributes });
-  const expandButton = button("expand", "Expand all", () => setExpanded(!expanded));
-  let expanded = false;
-  const setExpanded = (value, notify = true) => {
-    expanded = value;
-    setIcon(expandButton, expanded ? "collapse" : "expand", expanded ? "Collapse all" : "Expand all");
-    if (notify) onExpand(expanded);
-  };
-  const exportButton = button("export", "Export", () => openMenu(exportItems(), exportButton), { "aria-haspopup": "menu", "aria-expanded": "false" });
-  const tokens = button("chart", "Where the tokens go", () => openTokens());
-  const requests = button("request", "Requests and settings", openRequestInView, { title: "Requests and settings (i)", "aria-keyshortcuts": "i" });
-  mountInspectorKey();
-  container.append(button("find", "Find in run", onFind, { title: "Find in run (/)", "aria-keyshortcuts": "/" }), tokens, requests, expandButton, exportButton);
-  return {
-    reset() {
-      setExpanded(false);
-      closeMenu(false);
-    },
-  };
+/** Create the button that opens the menu. */
+export function createExportButton() {
+  const attributes = { class: "quiet", "aria-haspopup": "menu", "aria-expanded": "false" };
+  const button = iconButton("export", "Export", () => openMenu(exportItems(), button), attributes);
+  return button;
 }
 
-// These dialogs and their libraries are loaded on first use.
-const openTokens = () => whileShown(import("../charts/token_dialog.js"), "charts/charts.css", ({ openTokenDialog }) => openTokenDialog());
-
+// The dialog is loaded on first use.
 const openReport = () => whileShown(import("./report_dialog.js"), "header/header.css", ({ openReportDialog }) => openReportDialog());
 
 /** The items of the export menu. */

@@ -1,13 +1,16 @@
 // The timeline of a run that is recorded, whole or so far: its thread, totals, search, moments and links to steps.
 
-import { isModified } from "../core/dom.js";
-import { currentRun, on } from "../core/event_stream.js";
+import { iconButton, isModified, setIcon } from "../core/dom.js";
+import { currentRun, on, whileShown } from "../core/event_stream.js";
 import { RunStrip } from "../capabilities/run_strip.js";
 import { MomentView } from "../playback/moment_view.js";
 import { Scrubber } from "../playback/scrubber.js";
 import { RunSearch } from "./find.js";
 import { RunThread } from "./thread.js";
 import { showTotals } from "../core/run/totals.js";
+
+// The dialog and its library are loaded on first use.
+const openTokens = () => whileShown(import("../charts/token_dialog.js"), "charts/charts.css", ({ openTokenDialog }) => openTokenDialog());
 
 export class RunTimeline extends RunThread {
   constructor(root) {
@@ -24,6 +27,12 @@ export class RunTimeline extends RunThread {
     addEventListener("hashchange", () => this.goToLink());
     this.thread.addEventListener("click", (event) => this.onClick(event));
     on("files-linked", (element) => this.search.highlight(element));
+    this.expandButton = iconButton("expand", "Expand all", () => this.expandAll(!this.expanded), { class: "quiet" });
+    root.querySelector(".run-tools").append(
+      iconButton("find", "Find in run", () => this.search.open(), { class: "quiet", title: "Find in run (/)", "aria-keyshortcuts": "/" }),
+      iconButton("chart", "Where the tokens go", openTokens, { class: "quiet" }),
+      this.expandButton,
+    );
   }
 
   reset() {
@@ -33,6 +42,16 @@ export class RunTimeline extends RunThread {
     this.overview.hidden = true;
     this.strip.reset();
     this.search.close();
+    this.showExpanded();
+  }
+
+  expandAll(open) {
+    super.expandAll(open);
+    this.showExpanded();
+  }
+
+  showExpanded() {
+    setIcon(this.expandButton, this.expanded ? "collapse" : "expand", this.expanded ? "Collapse all" : "Expand all");
   }
 
   showState(state) {

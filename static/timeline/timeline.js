@@ -1,10 +1,13 @@
 // The timeline of the run that the page shows, with what its user can do: send, steer, replay, export.
 
 import { editMessageButton } from "../fork/actions.js";
+import { iconButton } from "../core/dom.js";
 import { showRun, startEventStream, emit, on, currentRun } from "../core/event_stream.js";
+import { mountInspectorKey, openRequestInView } from "../inspector/open.js";
 import { ReplayBanner } from "../replay/banner.js";
-import { mountRunTools } from "./export_menu.js";
+import { createExportButton } from "./export_menu.js";
 import { mountOrigin } from "../core/run/origin.js";
+import { closeMenu } from "../core/widgets/menu.js";
 import { RunTimeline } from "./run_timeline.js";
 import { mountApproval } from "../steering/approval.js";
 import { mountObservationEdits } from "../steering/observation.js";
@@ -20,7 +23,10 @@ class Timeline extends RunTimeline {
     this.replay = new ReplayBanner(this.badge);
     this.latest = root.querySelector(".latest");
     this.latest.addEventListener("click", () => this.goToEnd());
-    this.tools = mountRunTools(root.querySelector(".run-tools"), { onExpand: (open) => this.expandAll(open), onFind: () => this.search.open() });
+    mountInspectorKey();
+    const title = "Requests and settings (i)";
+    this.expandButton.before(iconButton("request", "Requests and settings", openRequestInView, { class: "quiet", title, "aria-keyshortcuts": "i" }));
+    this.expandButton.after(createExportButton());
     on("find", (text) => this.find(text));
     this.queue = new MessageQueue(currentRun);
     mountApproval(currentRun);
@@ -33,7 +39,7 @@ class Timeline extends RunTimeline {
     this.thread.append(this.queue.element);
     this.wantedText = null;
     this.badge.hidden = this.latest.hidden = true;
-    this.tools.reset();
+    closeMenu(false);
     if (!currentRun.id) this.showWelcome();
   }
 
