@@ -1,16 +1,17 @@
 // Answers to the page's requests from the blocks of a report's file. They are read when they are asked for.
 
+/*! fflate: MIT License, © Arjun Barrett */
+import { unzlibSync } from "fflate";
 import { RecordedFiles } from "./files.js";
 import { findMatches } from "./find.js";
 
 const PREFIX = "report:";
+const decoder = new TextDecoder();
 const NOT_KEPT = new Set(["zip", "run.zip", "outputs"]); // what a link would download
 
-/** The JSON of a block of the file, which is compressed there; `fallback` if there is none. */
-export async function readJson(id, fallback = null) {
-  if (!document.getElementById(id)) return fallback;
-  const stream = new Blob([bytesOf(id)]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return new Response(stream).json();
+/** The JSON of a block of the file, which is compressed there; `fallback` if there is none. It is read at once, since printing does not wait. */
+export function readJson(id, fallback = undefined) {
+  return document.getElementById(id) ? JSON.parse(decoder.decode(unzlibSync(bytesOf(id)))) : fallback;
 }
 
 export class RunAnswers {
@@ -47,7 +48,7 @@ export class RunAnswers {
     if (!address.startsWith(PREFIX)) return bytesAnswer(bytesOf(`content-${[...this.addresses].find(([, each]) => each === address)?.[0]}`));
     const { what, path, query } = parse(address.slice(PREFIX.length));
     const route = this.routes[what];
-    const value = await route?.(path, query, body);
+    const value = route?.(path, query, body);
     return value === undefined ? NOTHING : jsonAnswer(value);
   }
 
@@ -61,27 +62,27 @@ export class RunAnswers {
     "file-links": (_path, _query, body) => ({ paths: this.files.links(JSON.parse(body)) }),
     view: (path, query) => this.files.view(path, query.get("step"), (content) => this.read(content)),
     difference: () => ({ kind: "", error: "A report shows the versions of a file, and no comparison of them." }),
-    find: async (_path, query) => ({ matches: await findMatches(this.state, (step) => this.step(step), query.get("q")) }),
+    find: (_path, query) => ({ matches: findMatches(this.state, (step) => this.step(step), query.get("q")) }),
     tokens: (_path, query) => ({ ...this.tokens, steps: this.tokens.steps.slice(Number(query.get("after"))) }),
   };
 
   /** The events of a step. Their texts are known as Markdown from then on. */
-  async step(number) {
-    const events = await readJson(`events-${this.prefix}${number}`, undefined);
-    const texts = await readJson(`markdown-${this.prefix}${number}`, {});
+  step(number) {
+    const events = readJson(`events-${this.prefix}${number}`);
+    const texts = readJson(`markdown-${this.prefix}${number}`, {});
     for (const [at, html] of Object.entries(texts)) this.markdown.set(events[at].text, html);
     return events;
   }
 
   /** What a preview shows of a content: a block of its own, or the content itself. */
-  async read(content) {
-    return (await readJson(`view-${content}`)) ?? { kind: this.contents[content].kind };
+  read(content) {
+    return readJson(`view-${content}`) ?? { kind: this.contents[content].kind };
   }
 
   /** The text of a file as of a step. */
   textOf({ path, step }) {
     const version = this.files.at(path, step);
-    return version?.content ? new TextDecoder().decode(bytesOf(`content-${version.content}`)) : "";
+    return version?.content ? decoder.decode(bytesOf(`content-${version.content}`)) : "";
   }
 }
 
@@ -89,22 +90,14 @@ export class RunAnswers {
 export class GroupAnswers {
   constructor(view) {
     this.view = view;
-    this.runs = new Map(); // run → promise of its record and its answers
-    this.known = []; // the answers that were read
+    this.runs = new Map(); // run → its record and its answers, once they were asked for
   }
 
-  /** What the file contains of a run; null for one that it does not. */
+  /** What the file contains of a run; undefined for one that it does not. */
   of(run) {
-    if (!this.runs.has(run)) this.runs.set(run, this.read(run));
+    const record = this.runs.has(run) ? null : readJson(`record-${run}`);
+    if (record) this.runs.set(run, { record, answers: new RunAnswers(record, `${run}-`) });
     return this.runs.get(run);
-  }
-
-  async read(run) {
-    const record = await readJson(`record-${run}`);
-    if (!record) return null;
-    const answers = new RunAnswers(record, `${run}-`);
-    this.known.push(answers);
-    return { record, answers };
   }
 
   url(path, query = {}) {
@@ -116,16 +109,20 @@ export class GroupAnswers {
 
   async fetch(address, options = {}) {
     const run = runOf(address.slice(PREFIX.length));
-    if (run) return (await this.of(run))?.answers.fetch(address, options) ?? NOTHING;
+    if (run) return this.of(run)?.answers.fetch(address, options) ?? NOTHING;
     if (!address.startsWith(`${PREFIX}markdown`)) return jsonAnswer(this.view);
-    return this.known.find(({ markdown }) => markdown.has(options.body))?.fetch(address, options) ?? NOTHING;
+    const known = [...this.runs.values()].find(({ answers }) => answers.markdown.has(options.body));
+    return known?.answers.fetch(address, options) ?? NOTHING;
   }
 
   /** A stream of the runs that it follows: their states, once. */
   stream(address) {
     const stream = Object.assign(new EventTarget(), { close() {}, readyState: EventSource.OPEN });
     const runs = new URLSearchParams(address.slice(address.indexOf("?"))).get("runs")?.split(",") ?? [];
-    for (const run of runs.filter(Boolean)) this.of(run).then((found) => found && stream.dispatchEvent(stateMessage(run, found.record)));
+    const found = runs.map((run) => [run, this.of(run)]).filter(([, each]) => each);
+    queueMicrotask(() => {
+      for (const [run, { record }] of found) stream.dispatchEvent(stateMessage(run, record));
+    });
     return stream;
   }
 }

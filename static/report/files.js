@@ -132,10 +132,10 @@ export class RecordedFiles {
   }
 
   /** The preview of a file; `read(content)` returns what is shown of a content. */
-  async view(path, step, read) {
+  view(path, step, read) {
     const { content } = this.at(path, step) ?? {};
     if (!content) return { kind: "", error: "The report does not contain this file." };
-    const { kind, error, ...view } = await read(content);
+    const { kind, error, ...view } = read(content);
     return error || kind === "hex" ? { kind: "", error: error ?? "A report has no preview of this kind of file." } : { kind, view };
   }
 }

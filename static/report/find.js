@@ -4,7 +4,7 @@ const MAX_MATCHES = 1000;
 const [BEFORE, AFTER] = [40, 80]; // characters around a match
 
 /** The first match in each message, step and answer; `eventsOf(step)` returns a step's events. */
-export async function findMatches({ rounds, steps }, eventsOf, words) {
+export function findMatches({ rounds, steps }, eventsOf, words) {
   const matches = [];
   const search = (place, texts) => {
     for (const text of texts) {
@@ -17,7 +17,7 @@ export async function findMatches({ rounds, steps }, eventsOf, words) {
   for (const [at, { text, answer }] of rounds.entries()) {
     const round = at + 1;
     search({ part: "asked", round, step: 0 }, [text]);
-    for (const { step } of steps.filter((each) => each.round === round)) search({ part: "step", round, step }, textsOf((await eventsOf(step)) ?? []));
+    for (const { step } of steps.filter((each) => each.round === round)) search({ part: "step", round, step }, textsOf(eventsOf(step) ?? []));
     search({ part: "answer", round, step: 0 }, [answer]);
   }
   return matches;

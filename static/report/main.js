@@ -98,14 +98,12 @@ function showHeader(title, label, tone, detail) {
   find(".model").hidden = !detail;
 }
 
-async function show() {
+try {
   mountThemeButton(find(".theme"));
-  const record = await readJson("record");
+  const record = readJson("record");
   if (record.kind === "run") showRun(record);
   else showGroup(record);
-}
-
-show().catch((error) => {
+} catch (error) {
   document.body.replaceChildren(h("pre", { class: "plain" }, find("noscript").textContent));
   throw error;
-});
+}

@@ -58,7 +58,7 @@ test("an entry, its versions, the results and the linked files are those of the 
   });
 });
 
-test("a search finds the first match of each message, step and answer", async () => {
+test("a search finds the first match of each message, step and answer", () => {
   const state = {
     rounds: [{ text: "Find lakes", answer: "Three Lakes." }],
     steps: [
@@ -67,7 +67,7 @@ test("a search finds the first match of each message, step and answer", async ()
     ],
   };
   const events = { 1: [{ kind: "tool_started", arguments: { command: "grep LAKES a" } }], 2: [{ kind: "tool_output", text: "none" }] };
-  const found = await findMatches(state, (step) => events[step], "lakes");
+  const found = findMatches(state, (step) => events[step], "lakes");
   assert.deepEqual(
     found.map(({ part, step }) => [part, step]),
     [
