@@ -79,14 +79,12 @@ function openStream() {
     currentRun.receive("read_only", JSON.parse(message.data));
   });
   for (const kind of ["state", "message", "workspace", "steering"])
-    source.addEventListener(kind, () => {
+    source.addEventListener(kind, (message) => {
       if (!announced) currentRun.receive("editable");
       announced = true;
+      if (kind === "state" || kind === "message") receive(kind, message);
+      else currentRun.receive(kind, JSON.parse(message.data));
     });
-  source.addEventListener("state", (message) => receive("state", message));
-  source.addEventListener("message", (message) => receive("message", message));
-  source.addEventListener("workspace", (message) => currentRun.receive("workspace", JSON.parse(message.data)));
-  source.addEventListener("steering", (message) => currentRun.receive("steering", JSON.parse(message.data)));
   source.addEventListener("error", () => {
     onDisconnected();
     if (source?.readyState === EventSource.CLOSED) onStreamRefused();

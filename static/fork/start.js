@@ -15,8 +15,7 @@ import { openRun } from "../core/view.js";
  * @param {Record<string, any>} [wanted.changes] what the fork itself has otherwise: mode, prompt, reinstall
  */
 export async function startFork(run, step, { message = "", options = {}, changes = {} } = {}) {
-  const body = JSON.stringify({ step, ...changes });
-  const { run: fork } = await fetchJson(run.url("fork"), { method: "POST", body, headers: { "Content-Type": "application/json" } });
+  const { run: fork } = await fetchJson(run.url("fork"), { method: "POST", body: JSON.stringify({ step, ...changes }) });
   openRun(fork);
   await stateOf(fork);
   if (currentRun.id === fork) emit("send", { text: message, resume: !message, options });

@@ -3,9 +3,7 @@
 import { reported } from "../core/event_stream.js";
 import { fetchJson } from "../core/loading/fetch.js";
 
-const HEADERS = { "Content-Type": "application/json" };
-
-const send = (run, path, method, body) => fetchJson(run.url(path), { method, ...(body && { body: JSON.stringify(body), headers: HEADERS }) });
+const send = (run, path, method, body) => fetchJson(run.url(path), { method, ...(body && { body: JSON.stringify(body) }) });
 
 /** Pause, resume or step a run, as `action` says. */
 export const steer = (run, action) => reported(send(run, action, "POST"));

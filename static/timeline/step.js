@@ -410,8 +410,7 @@ export class Step {
     this.noteField = field;
     const save = async (text) => {
       try {
-        const headers = { "Content-Type": "application/json" };
-        await fetchJson(this.view.run.url(`steps/${this.number}/notes`), { method: "POST", body: JSON.stringify({ text }), headers });
+        await fetchJson(this.view.run.url(`steps/${this.number}/notes`), { method: "POST", body: JSON.stringify({ text }) });
         shown.remove();
       } catch (error) {
         form.problem.hidden = false;

@@ -94,8 +94,7 @@ async function prune(chip, folders) {
 }
 
 async function makeFolder(path) {
-  const headers = { "Content-Type": "application/json" };
-  await fetchJson(runApiUrl("changes"), { method: "POST", headers, body: JSON.stringify({ operation: "create_folder", path, merge: true }), repeatable: true });
+  await fetchJson(runApiUrl("changes"), { method: "POST", body: JSON.stringify({ operation: "create_folder", path, merge: true }), repeatable: true });
 }
 
 async function startNext() {

@@ -30,8 +30,7 @@ export class FileOperations {
   /** Request a change; on refusal, notify the user and return null. */
   async change(body, message) {
     try {
-      const headers = { "Content-Type": "application/json" };
-      const { paths, undo, failures } = await fetchJson(runApiUrl("changes"), { method: "POST", headers, body: JSON.stringify(body) });
+      const { paths, undo, failures } = await fetchJson(runApiUrl("changes"), { method: "POST", body: JSON.stringify(body) });
       if (undo) this.undos.push(undo);
       const text = typeof message === "function" ? message(paths) : message;
       if (failures.length) showToast(`Undone for ${plural(paths.length, "item")}; ${formatNumber(failures.length)} failed: ${failures[0]}`, { bad: true });
