@@ -96,7 +96,8 @@ def test_every_tracked_file_is_installed(site: Path) -> None:
     assert [path for path in expected_paths if not path.is_file()] == []
 
 
-def test_the_libraries_of_the_page_and_their_licences_are_installed(site: Path) -> None:
+def test_the_bundles_of_the_page_and_their_licences_are_installed(site: Path) -> None:
+    assert (site / NAME / "static" / "bundle" / "report.html").is_file()
     vendor = site / NAME / "static" / "vendor"
     names = {path.name for path in (ROOT / "agent/packaging/libraries").iterdir()}
     assert names <= {path.name for path in vendor.iterdir()}
