@@ -558,7 +558,8 @@ def journal_adapter() -> TypeAdapter[JournalEvent]:
 
 
 @cache
-def _event_adapter() -> TypeAdapter[Any]:
+def event_adapter() -> TypeAdapter[Any]:
+    """Return the adapter of all events; it is slow to build."""
     return TypeAdapter(Annotated[JournalEvent | UnreadableEvent, Field(discriminator="kind")])
 
 
@@ -568,9 +569,9 @@ def encode(event: Event) -> bytes:
     A lone surrogate, as a task from a command line may contain, becomes ``�``.
     """
     try:
-        return _event_adapter().dump_json(event)
+        return event_adapter().dump_json(event)
     except PydanticSerializationError:
-        text = json.dumps(_event_adapter().dump_python(event), ensure_ascii=False)
+        text = json.dumps(event_adapter().dump_python(event), ensure_ascii=False)
         return to_json(from_json(replace_surrogates(text)), inf_nan_mode="null")
 
 

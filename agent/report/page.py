@@ -53,7 +53,7 @@ def document(title: str, plain: Iterable[str], blocks: Iterable[str]) -> Iterato
 
 def json_block(name: str, value: object) -> str:
     """Return a block of JSON, compressed, which the script reads by its name."""
-    return "".join(data_block(name, [zlib.compress(to_json(value, inf_nan_mode="null"))]))
+    return "".join(data_block(name, [zlib.compress(to_json(value, inf_nan_mode="null"), 3)]))
 
 
 def data_block(name: str, pieces: Iterable[bytes]) -> Iterator[str]:

@@ -6,6 +6,7 @@ before it is recorded. A command's output or a file may still show others.
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from agent.models.transport.redaction import MIN_KEY_LENGTH, REPLACEMENT
 
@@ -32,6 +33,7 @@ _PRIVATE_KEY = re.compile(
 _HOME = re.compile(r"(?<![\w.~-])/(?:home|Users)/[^/\s\"'<>&:;,)\\]{1,64}")
 _WINDOWS_HOME = re.compile(r"\b[A-Za-z]:(\\{1,2})Users\1[^\\\s\"'<>&:;,)]{1,64}")
 
+_SHORT = 40
 _MIN_LENGTH = min(MIN_KEY_LENGTH, len("/home/x"))
 
 
@@ -40,14 +42,18 @@ class Redactor:
 
     def __init__(self, keys: Iterable[str] = ()) -> None:
         self._keys = tuple(key for key in keys if len(key) >= MIN_KEY_LENGTH)
+        self._redact_short = lru_cache(1_000)(self._redact)  # names are repeated
 
     def redact(self, text: str) -> str:
         """Return the text without keys and home folders."""
         if len(text) < _MIN_LENGTH:
             return text
+        return self._redact_short(text) if len(text) < _SHORT else self._redact(text)
+
+    def _redact(self, text: str) -> str:
         for key in self._keys:
             text = text.replace(key, REPLACEMENT)
-        if any(start in text for start in _KEY_STARTS):
+        if any(map(text.__contains__, _KEY_STARTS)):
             text = _KEY.sub(REPLACEMENT, text)
         if "PRIVATE KEY" in text:
             text = _PRIVATE_KEY.sub(REPLACEMENT, text)

@@ -2,20 +2,18 @@
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
-
-from pydantic_core import from_json
 
 from agent.events import (
     Event,
     Forked,
+    ModelAnswered,
     RunContinued,
     RunEnded,
     RunStarted,
     StepStarted,
-    encode,
-    without_unshown,
+    event_adapter,
 )
 from agent.report import markdown
 from agent.report.budget import TextMeter
@@ -141,12 +139,16 @@ class _StepReader:
         self._dropped = set[int]()
 
     def add(self, event: Event) -> None:
-        value = from_json(without_unshown(encode(event)))
+        if isinstance(event, ModelAnswered):
+            event = replace(event, tokens=None, opaque=None)
+        value = event_adapter().dump_python(event, mode="json")
         name = _STREAMED.get(value["kind"])
         if name is None:
-            self._events.append(fitted(value, self._meter, self._redactor))
+            for key, each in value.items():
+                value[key] = fitted(each, self._meter, self._redactor)
+            self._events.append(value)
             return
-        key = (value["kind"], *(value.get(each) for each in ("call_id", "stream", "index")))
+        key = (value["kind"], value.get("call_id"), value.get("stream"), value.get("index"))
         if value.get("output_file"):
             self._replace_by_file(value, self._streams.pop(key, None))
         if key not in self._streams:

@@ -53,7 +53,7 @@ def sanitize(text: str) -> str:
 
 def replace_surrogates(text: str) -> str:
     """Replace each lone surrogate, which cannot be encoded, by ``�``."""
-    return _SURROGATE.sub("\ufffd", text)
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 
 def quote(text: str) -> str:

@@ -247,7 +247,7 @@ export class Step {
     const thought = summary ? thoughtLine(summary.reasoning) : this.reasoning?.summary.textContent;
     const calls = summary ? summary.calls.map((call) => withHiddenMarked(call.summary)) : this.cards.map((card) => card.summary.textContent);
     const lines = [thought, this.text.slice(0, MAX_UNLOADED), ...calls].filter(Boolean);
-    this.outline = h("div", { class: "step-body outline" }, ...lines.map((line) => h("p", {}, line)));
+    this.outline = h("div", { class: "step-body outline" }, lines.length ? h("p", {}, lines.join("\n")) : null);
     this.element.style.minHeight ||= USUAL_HEIGHT;
     this.body.replaceWith(this.outline);
   }
