@@ -104,6 +104,7 @@ try {
   if (record.kind === "run") showRun(record);
   else showGroup(record);
 } catch (error) {
-  document.body.replaceChildren(h("pre", { class: "plain" }, find("noscript").textContent));
+  const { body } = new DOMParser().parseFromString(find("body > noscript").textContent, "text/html");
+  document.body.replaceChildren(h("pre", { class: "plain" }, body.textContent));
   throw error;
 }

@@ -163,6 +163,7 @@ def test_without_scripts_a_report_is_a_text(browser: Browser, tmp_path: Path) ->
     page = context.new_page()
     page.goto(file.as_uri())
     expect(page.locator("pre.plain")).to_contain_text("<script>window.hacked=1</script>")
+    expect(page.locator("pre.plain")).to_be_in_viewport()
     context.close()
 
 
