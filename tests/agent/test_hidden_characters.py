@@ -39,7 +39,7 @@ def in_report(folder: Path) -> str:
     recorder = Recorder(folder)
     recorder.step(COMMAND, "")
     whole = "".join(report_parts(recorder.end(), None))
-    return whole.partition("<noscript>")[2].partition("</noscript>")[0]  # the rest is for the page
+    return whole.partition("<pre")[2].partition("</pre>")[0]  # the rest is for the page
 
 
 PLACES: dict[str, Callable[[Path], str]] = {
