@@ -51,8 +51,9 @@ class Cells:
     @property
     def latest(self) -> float:
         """When the last run was created, or else the experiment."""
-        times = (entry.at for entry in self._by_run.values())
-        return max(times, default=self._folder.definition.created)
+        with self._lock:
+            times = (entry.at for entry in self._by_run.values())
+            return max(times, default=self._folder.definition.created)
 
     @property
     def cursor(self) -> str:

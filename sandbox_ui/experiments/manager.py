@@ -331,9 +331,10 @@ class ExperimentManager:
         folder.set_stopped(False)
         if judge is not None:
             self._judges[folder.id] = judge
+        unscored = self._unscored(folder)  # before they are shown as being scored
         self._load(folder, running=True)
         self._starts[folder.id] = cells.counts()["done"], time.monotonic()
-        self._score(folder, self._unscored(folder))
+        self._score(folder, unscored)
         self._refresh(folder.id, cells.unsettled())
         execution.begin()
         self.followers.notify(folder.id)

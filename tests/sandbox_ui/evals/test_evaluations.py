@@ -9,6 +9,7 @@ import pytest
 
 from agent.experiments import suites
 from agent.experiments.folder import NOT_FOUND
+from sandbox_ui.experiments.scoring import BackgroundWork
 from tests.sandbox_ui.conftest import Script
 from tests.support.evaluations.client import MEMBERS, EvaluationClient, outcomes, run_ids
 from tests.support.models.endpoint import Endpoint, Turn
@@ -43,6 +44,17 @@ def test_the_suites_are_described_with_their_samples(client: EvaluationClient) -
     assert [each["name"] for each in answer["suites"]] == list(suites.NAMES)
     assert all(each["sampleTasks"] for each in answer["suites"])
     assert answer["paths"]  # the single user of a studio on this machine is its operator
+
+
+def test_answers_that_a_process_left_without_a_score_are_scored_on_resume(
+    client: EvaluationClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as ending:
+        ending.setattr(BackgroundWork, "score", lambda *_: None)
+        evaluation = client.create(members=[MEMBERS[0]], limit=2)
+        assert outcomes(client.wait(evaluation)) == [["unscored"], ["unscored"]]
+    client.post(evaluation, "resume").raise_for_status()
+    assert outcomes(client.wait(evaluation)) == [["right"], ["wrong"]]
 
 
 def test_models_are_tested_before_the_first_run(
