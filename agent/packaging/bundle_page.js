@@ -88,10 +88,10 @@ function importMain(bundler, modules) {
   });
 }
 
-/** Return the modules that static/preview/loader.js imports on demand. */
+/** Return the modules that static/preview/file.js imports on demand: those that export `open`. */
 function previews() {
-  const source = read("preview/loader.js");
-  return [...source.matchAll(/^ {2}\w+: "([\w/]+)",$/gm)].map(([, path]) => `preview/${path}.js`);
+  const opens = (path) => /^export (const|(async )?function) open\b/m.test(read(path));
+  return globSync("preview/*/*.js", { cwd: STATIC }).filter(opens).sort();
 }
 
 /** Yield the paths of what the page imports at once: the main module and its chunks. */

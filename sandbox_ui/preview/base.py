@@ -1,14 +1,13 @@
 """Request and response types of previews.
 
-Each kind of file has a module in this package with a function ``view(file, request)`` and a
-counterpart in ``static/preview/`` that renders the result. The function runs in a separate
-process with resource limits (``worker``), because its input is untrusted. It reads no other
+Each kind of file has a module in this package with a function ``view(file, request)``. It runs in a
+separate process with resource limits (``worker``), because its input is untrusted, reads no other
 file and raises ``PreviewError`` if it cannot show the file.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 
 class PreviewError(Exception):
@@ -17,18 +16,12 @@ class PreviewError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PreviewRequest:
-    """A preview request.
-
-    Attributes:
-        size: File size in bytes.
-        options: Options of the kind, such as a page, sheet or offset; empty in the first request.
-        second_file: The earlier version in a comparison, or the write-ahead log of a database.
-    """
+    """A preview request."""
 
     name: str
-    size: int
-    options: Mapping[str, str] = field(default_factory=dict)
-    second_file: BinaryIO | None = None
+    size: int  # in bytes
+    options: Mapping[str, str] = field(default_factory=dict)  # of the kind; none in the first one
+    second_file: BinaryIO | None = None  # the earlier version, or a database's write-ahead log
 
     @property
     def extension(self) -> str:
@@ -41,20 +34,13 @@ class PreviewRequest:
         return self.options.get("languages", "").split()
 
     def int_option(
-        self, option: str, default: int, *, minimum: int = 0, maximum: int = 2**53
+        self, option: str, default: int = 0, *, minimum: int = 0, maximum: int = 2**53
     ) -> int:
         """Return an integer option clamped to its bounds, or the default if invalid."""
         try:
             return min(max(int(self.options.get(option, "")), minimum), maximum)
         except ValueError:
             return default
-
-
-@dataclass(frozen=True, slots=True)
-class JsonPreview:
-    """JSON-serialisable data for the page; any HTML in it is sanitised."""
-
-    data: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +51,8 @@ class BinaryPreview:
     media_type: str
 
 
-Preview = JsonPreview | BinaryPreview
+Preview = dict[str, Any] | BinaryPreview
+"""Data for the page as JSON, any HTML in it sanitised; or content that the browser displays."""
 
-
-class Renderer(Protocol):
-    """The ``view`` function of a kind's module."""
-
-    def __call__(self, file: BinaryIO, request: PreviewRequest, /) -> Preview:
-        """Render a preview of a seekable file opened for reading.
-
-        Raises:
-            PreviewError: The file cannot be shown.
-        """
+Renderer = Callable[[BinaryIO, PreviewRequest], Preview]
+"""The ``view`` of a kind, which takes a seekable file opened for reading."""

@@ -1,128 +1,127 @@
-"""Detection of preview kinds by extension and signature; the signature wins."""
+"""The kinds of files: how each is recognised, its limits, and the modules that show it."""
 
 import re
+from dataclasses import dataclass
+from functools import wraps
+from importlib import import_module
+from typing import BinaryIO
 
 from agent.documents.signatures import is_pdf
+from agent.util.text import format_size
+from sandbox_ui.preview.base import Preview, PreviewError, PreviewRequest, Renderer
 
 HEAD_BYTES = 4096
 """Number of leading bytes inspected."""
 
-_EXTENSIONS = {
-    "markdown": "md markdown",
-    "image": "png jpg jpeg jpe jfif gif webp bmp tif tiff ico cur avif ppm pgm pbm tga jp2",
-    "svg": "svg svgz",
-    "pdf": "pdf",
-    "html": "html htm xhtml",
-    "audio": "wav mp3 ogg oga opus flac m4a aac",
-    "midi": "mid midi",
-    "video": "mp4 m4v webm ogv mov",
-    "table": "csv tsv xlsx xlsm xlsb xls ods parquet",
-    "database": "sqlite sqlite3 db db3",
-    "json": "json jsonl ndjson geojson yaml yml",
-    "notebook": "ipynb",
-    "document": "docx doc odt",
-    "slides": "pptx ppt odp",
-    "archive": "zip tar tgz tbz2 txz whl jar gz bz2 xz epub",
-    "font": "ttf otf ttc otc woff woff2",
-}
-_KIND_BY_EXTENSION = {
-    ending: kind for kind, endings in _EXTENSIONS.items() for ending in endings.split()
-}
-_SIGNATURES = (
-    (b"\x89PNG\r\n\x1a\n", "image"),
-    (b"\xff\xd8\xff", "image"),
-    (b"GIF87a", "image"),
-    (b"GIF89a", "image"),
-    (b"SQLite format 3\x00", "database"),
-    (b"MThd", "midi"),
-    (b"fLaC", "audio"),
-    (b"ID3", "audio"),
-    (b"OggS", "audio"),
-    (b"PAR1", "table"),
-    (b"PARE", "table"),
-    (b"wOFF", "font"),
-    (b"wOF2", "font"),
-    (b"OTTO", "font"),
-    (b"ttcf", "font"),
-    (b"\x00\x01\x00\x00\x00", "font"),
-    (b"\x1f\x8b", "archive"),
-    (b"BZh", "archive"),
-    (b"\xfd7zXZ\x00", "archive"),
-    (b"\x1aE\xdf\xa3", "video"),
-)
-_TEXT_LIKE_SIGNATURES = {
-    b"GIF87a",
-    b"GIF89a",
-    b"MThd",
-    b"fLaC",
-    b"ID3",
-    b"OggS",
-    b"PAR1",
-    b"PARE",
-    b"OTTO",
-    b"ttcf",
-    b"BZh",
-}
-"""Signatures that text may start with; in the formats, control characters follow."""
-_CONTROLS = re.compile(rb"[\x00-\x07\x0b\x0e-\x1a\x1c-\x1f]")
-_IMAGE_BRANDS = {b"avi", b"hei", b"hev", b"mif", b"msf"}
-_ZIP_BASED_KINDS = {"archive", "svg", "document", "slides", "table"}
-_MEDIA_KINDS = {"audio", "video"}  # share container formats
-_TEXT_BASED_KINDS = {"markdown", "svg", "html", "json", "notebook"}
-KINDS = frozenset({*_EXTENSIONS, "text", "hex"})
-"""All kinds; ``_MODULES`` and ``static/preview/loader.js`` map them to modules."""
 
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of file."""
+
+    view: str  # module of this package whose ``view`` renders it in the worker process
+    page: str  # module of static/preview/ that shows the result; its folder has the style sheet
+    extensions: str = ""  # docs/workspace.md lists them
+    signatures: tuple[bytes, ...] = ()  # first bytes; those of letters may also begin a text
+    noun: str = ""  # of a file that is empty, too large or damaged; without it, the view says so
+    max_bytes: int = 2**63
+    rendered: str = ""  # name of the view beside the source; empty if the source is not shown
+    packed: bool = False  # whether its files are archives
+    headers: tuple[str, ...] = ()  # options that are no part of the address, which is stored
+    companion: str = ""  # suffix of the name of a second file that belongs to it
+
+
+MB = 1024**2
+KINDS = {
+    "text": Kind("text.text", "text/text", headers=("languages",)),
+    "markdown": Kind(
+        "text.markdown", "text/markdown", "md markdown",
+        rendered="Rendered", headers=("languages",),
+    ),
+    "image": Kind(
+        "media.image", "media/image",
+        "png jpg jpeg jpe jfif gif webp bmp tif tiff ico cur avif ppm pgm pbm tga jp2",
+        (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a"), noun="file",
+    ),
+    "svg": Kind(
+        "media.svg", "media/svg", "svg svgz",
+        noun="drawing", max_bytes=32 * MB, rendered="Image", packed=True,
+    ),
+    "pdf": Kind(
+        "documents.pdf", "pdf/pdf", "pdf", noun="PDF", max_bytes=2048 * MB, headers=("password",)
+    ),
+    "html": Kind("documents.html", "documents/html", "html htm xhtml", rendered="Page"),
+    "audio": Kind(
+        "media.audio", "media/audio", "wav mp3 ogg oga opus flac m4a aac",
+        (b"fLaC", b"ID3", b"OggS"), noun="file",
+    ),
+    "midi": Kind("media.midi", "media/midi", "mid midi", (b"MThd",), noun="file"),
+    "video": Kind(
+        "media.video", "media/video", "mp4 m4v webm ogv mov", (b"\x1aE\xdf\xa3",), noun="file"
+    ),
+    "table": Kind(
+        "tables.table", "tables/table", "csv tsv xlsx xlsm xlsb xls ods parquet",
+        (b"PAR1", b"PARE"), noun="file", rendered="Table", packed=True, headers=("languages",),
+    ),
+    "database": Kind(
+        "tables.sqlite", "tables/sqlite", "sqlite sqlite3 db db3",
+        (b"SQLite format 3\x00",), companion="-wal",
+    ),
+    "json": Kind("data.json_tree", "data/json_tree", "json jsonl ndjson geojson yaml yml",
+                 rendered="Tree"),
+    "notebook": Kind(
+        "text.notebook", "documents/notebook", "ipynb",
+        noun="notebook", max_bytes=200 * MB, rendered="Notebook",
+    ),
+    "document": Kind(
+        "documents.docx", "documents/docx", "docx doc odt",
+        noun="document", max_bytes=200 * MB, packed=True,
+    ),
+    "slides": Kind(
+        "documents.pptx", "documents/pptx", "pptx ppt odp",
+        noun="presentation", max_bytes=300 * MB, packed=True,
+    ),
+    "archive": Kind(
+        "data.archive", "data/archive", "zip tar tgz tbz2 txz whl jar gz bz2 xz epub",
+        (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"PK\x03\x04", b"PK\x05\x06"),
+        noun="file", packed=True, headers=("password",),
+    ),
+    "font": Kind(
+        "media.font", "media/font", "ttf otf ttc otc woff woff2",
+        (b"wOFF", b"wOF2", b"OTTO", b"ttcf", b"\x00\x01\x00\x00\x00"),
+        noun="font", max_bytes=64 * MB,
+    ),
+    "hex": Kind("data.hex", "data/hex"),
+}  # fmt: skip
 DIFFERENCE = "difference"
 """Pseudo-kind that shows two versions of a file side by side; no file has it."""
 
-
-_MODULES = {
-    "text": "text.text",
-    "markdown": "text.markdown",
-    "notebook": "text.notebook",
-    "table": "tables.table",
-    "database": "tables.sqlite",
-    "image": "media.image",
-    "svg": "media.svg",
-    "audio": "media.audio",
-    "video": "media.video",
-    "midi": "media.midi",
-    "font": "media.font",
-    "pdf": "documents.pdf",
-    "document": "documents.docx",
-    "slides": "documents.pptx",
-    "html": "documents.html",
-    "json": "data.json_tree",
-    "archive": "data.archive",
-    "hex": "data.hex",
-    DIFFERENCE: "text.versions",
-}
-
-
-def module_of(kind: str) -> str:
-    """Return the dotted name of the module whose ``view`` renders a kind."""
-    return f"{__package__}.{_MODULES[kind]}"
+RENDERED = {**KINDS, DIFFERENCE: Kind("text.versions", "diff/diff")}
+_KIND_BY_EXTENSION = {end: name for name, kind in KINDS.items() for end in kind.extensions.split()}
+_SIGNATURES = [(start, name) for name, kind in KINDS.items() for start in kind.signatures]
+_CONTROLS = re.compile(rb"[\x00-\x07\x0b\x0e-\x1a\x1c-\x1f]")
+_IMAGE_BRANDS = {b"avi", b"hei", b"hev", b"mif", b"msf"}
+_MEDIA_KINDS = {"audio", "video"}  # share container formats
+_TEXT_BASED_KINDS = {"markdown", "svg", "html", "json", "notebook"}
 
 
 def kind_of(name: str, head: bytes) -> str:
-    """Return the kind of a file, by its name and its first ``HEAD_BYTES`` bytes."""
+    """Return the kind of a file, by its name and its first ``HEAD_BYTES``; the bytes win."""
     lowered = name.lower()
     by_name = _KIND_BY_EXTENSION.get(lowered.rpartition(".")[2], "") if "." in lowered else ""
-    found = _signature(head)
-    if found == "archive" and by_name in _ZIP_BASED_KINDS:
+    found = _kind_by_signature(head)
+    if found == "archive" and by_name and KINDS[by_name].packed:
         return by_name
     if found in _MEDIA_KINDS and by_name in _MEDIA_KINDS:
         return by_name
     if found and found != by_name:
         return found
     if by_name in _TEXT_BASED_KINDS or not by_name:
-        text = is_text(head)
-        return (by_name or "text") if text else "hex"
+        return (by_name or "text") if is_text(head) else "hex"
     return by_name
 
 
-def _signature(head: bytes) -> str:
-    if head.startswith((b"PK\x03\x04", b"PK\x05\x06")) or head[257:262] == b"ustar":
+def _kind_by_signature(head: bytes) -> str:
+    if head[257:262] == b"ustar":
         return "archive"
     if is_pdf("", head):
         return "pdf"
@@ -130,12 +129,35 @@ def _signature(head: bytes) -> str:
         return {b"WEBP": "image", b"WAVE": "audio"}.get(head[8:12], "")
     if head[4:8] == b"ftyp" and head[8:11] not in _IMAGE_BRANDS:
         return "audio" if head[8:11] == b"M4A" else "video"
-    sign, kind = next((each for each in _SIGNATURES if head.startswith(each[0])), (b"", ""))
-    return "" if sign in _TEXT_LIKE_SIGNATURES and not _CONTROLS.search(head) else kind
+    start, kind = next((each for each in _SIGNATURES if head.startswith(each[0])), (b"", ""))
+    return "" if start.isalnum() and not _CONTROLS.search(head) else kind
 
 
 def is_text(head: bytes) -> bool:
     """Return whether a file with this start is read as text."""
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return True
-    return b"\0" not in head
+    return head.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" not in head
+
+
+def load_renderer(name: str) -> Renderer:
+    """Return the ``view`` of a kind's module after the checks that all kinds share."""
+    kind = RENDERED[name]
+    view: Renderer = import_module(f"{__package__}.{kind.view}").view
+    return _checked(view, kind) if kind.noun else view
+
+
+def _checked(view: Renderer, kind: Kind) -> Renderer:
+    @wraps(view)
+    def render(file: BinaryIO, request: PreviewRequest) -> Preview:
+        if not request.size:
+            raise PreviewError(f"This {kind.noun} is empty.")
+        if request.size > kind.max_bytes:
+            plural, limit = f"{kind.noun[0].upper()}{kind.noun[1:]}s", format_size(kind.max_bytes)
+            raise PreviewError(f"{plural} larger than {limit} are not shown.")
+        try:
+            return view(file, request)
+        except (PreviewError, MemoryError, ImportError):
+            raise
+        except Exception as error:
+            raise PreviewError(f"This {kind.noun} is damaged or truncated.") from error
+
+    return render

@@ -4,8 +4,7 @@ import re
 
 import nh3
 
-MAX_IMAGE_LENGTH = 6_000_000
-"""Largest inline image, in characters of its data URL."""
+MAX_IMAGE_LENGTH = 6_000_000  # characters of a data URL
 
 _TAGS = (
     "p br hr em strong b i u s sub sup small mark code pre blockquote ul ol li dl dt dd h1 h2 h3 "
@@ -18,10 +17,7 @@ _WEB = re.compile(r"https?://", re.IGNORECASE)
 
 
 def clean(html: str) -> str:
-    """Return the HTML with allowed tags only: no scripts, styles, frames or forms.
-
-    Only inline images (data URLs), links to ``http(s)`` and links within the document remain.
-    """
+    """Keep allowed tags only; images as data URLs, links to the web and within the document."""
     return _CLEANER.clean(html)
 
 

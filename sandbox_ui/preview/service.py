@@ -15,7 +15,7 @@ from typing import BinaryIO
 from agent.errors import UsageError, WorkspaceError
 from agent.util.text import format_size
 from sandbox_ui.preview.base import PreviewRequest
-from sandbox_ui.preview.worker import LENGTH_PREFIX, MAX_REQUEST_BYTES, TIMEOUT_SECONDS
+from sandbox_ui.preview.worker import MAX_REQUEST_BYTES, TIMEOUT_SECONDS
 from sandbox_ui.scheduling.limiter import PerUserLimiter
 
 MAX_CONCURRENT = 3
@@ -34,10 +34,9 @@ class PreviewResult:
 
 
 class PreviewService:
-    """Client of the worker process; starts it in advance and restarts it if it dies.
+    """Thread-safe client of the worker process, which it restarts if it dies.
 
-    Thread-safe. At most ``MAX_CONCURRENT`` previews run concurrently; further ones wait, those of
-    users in ``limiter`` without a thread.
+    At most ``MAX_CONCURRENT`` previews run at once; users wait in ``limiter`` without a thread.
     """
 
     def __init__(self, worker: str = f"{__package__}.worker") -> None:
@@ -59,19 +58,9 @@ class PreviewService:
             self._kill()
 
     def render(self, kind: str, file: BinaryIO, request: PreviewRequest) -> PreviewResult:
-        """Render a preview; the caller closes ``file`` and ``request.second_file``.
-
-        Raises:
-            WorkspaceError: The file cannot be shown; the message says why.
-            UsageError: The options of the request are too long.
-        """
-        message = {
-            "kind": kind,
-            "name": request.name,
-            "size": request.size,
-            "options": dict(request.options),
-        }
-        encoded = json.dumps(message).encode()
+        """Render a preview; raise WorkspaceError, for the user, if the file cannot be shown."""
+        message = {"name": request.name, "size": request.size, "options": dict(request.options)}
+        encoded = json.dumps({"kind": kind, **message}).encode()
         if len(encoded) > MAX_REQUEST_BYTES:
             raise UsageError(
                 f"The options of a preview may have at most {format_size(MAX_REQUEST_BYTES)}."
@@ -157,7 +146,8 @@ def _receive_all(reply: socket.socket) -> bytes:
 
 
 def _parse_response(reply: bytes, seconds: float, what: str) -> PreviewResult:
-    if len(reply) < LENGTH_PREFIX.size:
+    written, end, content = reply.partition(b"\n")
+    if not end:
         late = seconds >= TIMEOUT_SECONDS
         _log.warning("The preview of %s ended %s.", what, "at its time limit" if late else "early")
         if late:
@@ -165,10 +155,9 @@ def _parse_response(reply: bytes, seconds: float, what: str) -> PreviewResult:
                 f"The preview of this file took longer than {TIMEOUT_SECONDS} seconds."
             )
         raise WorkspaceError("This file cannot be read: it crashed the preview.")
-    (length,) = LENGTH_PREFIX.unpack_from(reply)
-    head = json.loads(reply[LENGTH_PREFIX.size : LENGTH_PREFIX.size + length])
+    head = json.loads(written)
     if "error" in head:
         if "cause" in head:
             _log.warning("The preview of %s failed: %a", what, head["cause"])
         raise WorkspaceError(head["error"])
-    return PreviewResult(reply[LENGTH_PREFIX.size + length :], head.get("media_type", ""))
+    return PreviewResult(content, head.get("media_type", ""))

@@ -7,34 +7,24 @@ its module or in an optional ``prepare(request)``, which runs before the limits 
 only the file's name.
 """
 
-import importlib
 import json
 import os
 import resource
 import signal
 import socket
-import struct
 import sys
 from collections.abc import Mapping
 from typing import BinaryIO
 
 from agent.documents.isolation import import_encodings, leave_network, switch_to_nobody
+from sandbox_ui.preview import kinds
 from sandbox_ui.preview.base import BinaryPreview, Preview, PreviewError, PreviewRequest, Renderer
-from sandbox_ui.preview.kinds import DIFFERENCE, KINDS, module_of
 
 MAX_MEMORY_BYTES = 1536 * 1024**2
-"""Address space of one request in bytes, in addition to that of the libraries.
-
-A kind's module may set a lower limit by the same name.
-"""
+"""Address space of a request beyond the libraries'; a kind's module may set a lower limit."""
 
 TIMEOUT_SECONDS = 20
-"""Wall-clock limit of one request, in seconds."""
-
 MAX_REQUEST_BYTES = 64 * 1024
-LENGTH_PREFIX = struct.Struct("!I")
-"""Length prefix of a response's header."""
-
 _UNREADABLE_MESSAGE = "This file cannot be read; it may be damaged."
 _MISSING_MODULE_MESSAGE = (
     "Files of this kind cannot be shown: a part of the application is missing."
@@ -42,11 +32,7 @@ _MISSING_MODULE_MESSAGE = (
 
 
 def serve(control: int, renderers: Mapping[str, Renderer]) -> None:
-    """Serve requests from a socket.
-
-    Each request carries the descriptors of the file, the reply and an optional second file.
-    Returns when the peer closes the socket.
-    """
+    """Serve requests, with descriptors of file, reply and second file, until the socket closes."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     import_encodings()
     leave_network()
@@ -64,19 +50,16 @@ def serve(control: int, renderers: Mapping[str, Renderer]) -> None:
 
 
 def load_renderer(kind: str) -> Renderer:
-    """Return the ``view`` of a kind's module, or one that raises if the import fails."""
+    """Return what renders a kind, or a renderer that raises if the import fails."""
     try:
-        show: Renderer = importlib.import_module(module_of(kind)).view
+        return kinds.load_renderer(kind)
     except Exception as error:  # noqa: BLE001 - the boundary: one kind must not fell the others
-        return _failing_renderer(kind, _describe_error(error))
-    return show
+        cause = _describe_error(error)
 
-
-def _failing_renderer(kind: str, cause: str) -> Renderer:
-    def view(_file: BinaryIO, _ask: PreviewRequest) -> Preview:
+    def fail(_file: BinaryIO, _request: PreviewRequest) -> Preview:
         raise ImportError(f"the preview “{kind}” cannot be imported: {cause}")
 
-    return view
+    return fail
 
 
 def _handle_request(
@@ -90,39 +73,39 @@ def _handle_request(
     second_file = None if other is None else os.fdopen(other, "rb")
     request = PreviewRequest(fields["name"], fields["size"], fields["options"], second_file)
     with os.fdopen(reply, "wb") as response, os.fdopen(file, "rb") as opened:
+        content = b""
         try:
             renderer = renderers[fields["kind"]]
             module = sys.modules[renderer.__module__]
-            getattr(module, "prepare", _no_preparation)(request)
+            getattr(module, "prepare", lambda _request: None)(request)
             _apply_limits(getattr(module, "MAX_MEMORY_BYTES", MAX_MEMORY_BYTES))
             head, content = _render(renderer, opened, request)
         except PreviewError as error:
-            head, content = {"error": str(error)}, b""
+            head = _failure(str(error), error.__cause__)
         except MemoryError:
-            head, content = {"error": "This file needs too much memory to be shown."}, b""
+            head = _failure("This file needs too much memory to be shown.")
         except ImportError as error:
-            head, content = {"error": _MISSING_MODULE_MESSAGE, "cause": _describe_error(error)}, b""
+            head = _failure(_MISSING_MODULE_MESSAGE, error)
         except Exception as error:  # noqa: BLE001 - the boundary: any library, any file
-            head, content = {"error": _UNREADABLE_MESSAGE, "cause": _describe_error(error)}, b""
-        written = json.dumps(head).encode()
-        response.write(LENGTH_PREFIX.pack(len(written)) + written + content)
+            head = _failure(_UNREADABLE_MESSAGE, error)
+        response.write(json.dumps(head).encode() + b"\n" + content)
 
 
-def _describe_error(error: Exception) -> str:
+def _failure(message: str, cause: BaseException | None = None) -> dict[str, str]:
+    return {"error": message} | ({"cause": _describe_error(cause)} if cause else {})
+
+
+def _describe_error(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"[:300]
-
-
-def _no_preparation(_request: PreviewRequest) -> None:
-    pass
 
 
 def _render(
     renderer: Renderer, file: BinaryIO, request: PreviewRequest
 ) -> tuple[dict[str, str], bytes]:
-    preview: Preview = renderer(file, request)
+    preview = renderer(file, request)
     if isinstance(preview, BinaryPreview):
         return {"media_type": preview.media_type}, preview.content
-    return {}, json.dumps(preview.data).encode()
+    return {}, json.dumps(preview).encode()
 
 
 def _apply_limits(max_memory_bytes: int) -> None:
@@ -146,4 +129,4 @@ def _address_space_size() -> int:
 
 
 if __name__ == "__main__":
-    serve(int(sys.argv[1]), {kind: load_renderer(kind) for kind in sorted({*KINDS, DIFFERENCE})})
+    serve(int(sys.argv[1]), {kind: load_renderer(kind) for kind in sorted(kinds.RENDERED)})

@@ -3,21 +3,21 @@
 import struct
 import zipfile
 import zlib
+from collections.abc import Callable
 from typing import BinaryIO
 
+from agent.documents.signatures import OLE_SIGNATURE, is_encrypted_office
 from sandbox_ui.preview.base import PreviewError
 
 MAX_MEMBERS = 20_000
 _MAX_DEFLATE_RATIO = 1032
+_MAX_PART_BYTES = 1024**2
 _CHUNK = 256 * 1024
 _LOCAL = struct.Struct("<26xHH")
 
 
 def open_checked_zip(file: BinaryIO, most: int) -> zipfile.ZipFile:
-    """Open a document's zip file after checking its unpacked size.
-
-    Checks the declared sizes and, where those are doubtful, the actual ones.
-    """
+    """Open a document's zip file; check the declared sizes and, if doubtful, the actual ones."""
     try:
         archive = zipfile.ZipFile(file)
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
@@ -35,11 +35,33 @@ def open_checked_zip(file: BinaryIO, most: int) -> zipfile.ZipFile:
     return archive
 
 
-def is_open_document(archive: zipfile.ZipFile) -> bool:
-    """Return whether the archive declares itself an OpenDocument file."""
+def open_office_zip(
+    file: BinaryIO, most: int, noun: str, old: str, is_kind: Callable[[zipfile.ZipFile], bool]
+) -> zipfile.ZipFile:
+    """Open an office document of a kind; refuse one in another format or with a password."""
+    if file.read(4) == OLE_SIGNATURE:
+        if is_encrypted_office(file):
+            raise PreviewError(f"This {noun} is protected with a password and cannot be shown.")
+        raise PreviewError(
+            f"This is a {noun} in an old format ({old}), which cannot be shown; download it."
+        )
+    archive = open_checked_zip(file, most)
+    if is_kind(archive):
+        return archive
+    if _has_text(archive, "mimetype", b"application/vnd.oasis.opendocument"):
+        raise PreviewError("This is an OpenDocument file, which cannot be shown; download it.")
+    raise PreviewError(f"This is not a {noun}, despite its name.")
+
+
+def has_content_type(archive: zipfile.ZipFile, content_type: bytes) -> bool:
+    """Return whether an office document declares a part of this type."""
+    return _has_text(archive, "[Content_Types].xml", content_type)
+
+
+def _has_text(archive: zipfile.ZipFile, member: str, text: bytes) -> bool:
     try:
-        with archive.open("mimetype") as member:
-            return member.read(40).startswith(b"application/vnd.oasis.opendocument")
+        with archive.open(member) as part:
+            return text in part.read(_MAX_PART_BYTES)
     except (KeyError, zipfile.BadZipFile, RuntimeError, NotImplementedError, OSError):
         return False
 

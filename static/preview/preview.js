@@ -1,108 +1,16 @@
 // File preview: the server detects a file's kind, the module of that kind shows it.
 
 import { h, icon, iconButton } from "../core/dom.js";
-import { formatAge, formatBytes, decodePath } from "../core/format.js";
+import { formatAge, formatBytes } from "../core/format.js";
 import { TokenCost } from "./token_cost.js";
-import { loadKind } from "./loader.js";
-import { showProgress } from "./progress_note.js";
-import { emit, runApiUrl, currentRun } from "../core/event_stream.js";
+import { loadModule, PreviewFile } from "./file.js";
+import { downloadLink, messageView, quietButton, showProgress } from "./parts.js";
+import { emit, currentRun } from "../core/event_stream.js";
 import { fetchJson } from "../core/loading/fetch.js";
 import { source } from "../core/loading/source.js";
 
 const MIN_INTERVAL_MS = 250; // ms between two requests for a file that keeps changing
 const AGE_REFRESH_MS = 20_000; // ms between updates of the file's displayed age
-
-/**
- * The file as seen by a kind's module. The module exports `open(file, first)`, which returns
- * (a promise of) an object with `element` and optionally `update(first)`, which takes a new
- * first response and keeps the position, `onFileChanged()`, called after steps that changed the file,
- * and `close()`. `first` is the server's `view` of the file.
- */
-class PreviewFile {
-  constructor(preview, path, entry, step, compared, base) {
-    this.preview = preview;
-    this.path = path;
-    this.entry = entry;
-    this.step = step;
-    this.compared = compared;
-    this.base = base; // of a comparison: the earlier step, or null for the one before
-    this.controller = new AbortController();
-    this.name = decodePath(path.slice(path.lastIndexOf("/") + 1));
-  }
-
-  get version() {
-    return this.entry ? `${this.entry.modified ?? `step-${this.entry.step}`}-${this.entry.size}` : "";
-  }
-
-  /** The URL of the server's view of the file with options of its kind. */
-  view(options = {}) {
-    return this.address(this.compared ? "difference" : "view", options);
-  }
-
-  /** The document's password, once the user has entered it; the page forgets it when it is left. */
-  get password() {
-    return this.preview.passwords.get(this.path) ?? "";
-  }
-
-  set password(value) {
-    this.preview.passwords.set(this.path, value);
-  }
-
-  /**
-   * Options for `fetch`. A password is a header, since addresses are stored in histories and logs.
-   * @returns {RequestInit}
-   */
-  get fetchOptions() {
-    const { signal } = this.controller;
-    if (!this.password) return { signal };
-    return { signal, headers: { "X-Document-Password": encodeURIComponent(this.password) }, cache: "no-store" };
-  }
-
-  /** The address of a binary view, for an image; of a document with a password, of a copy in memory. */
-  async binaryView(options) {
-    return this.password ? URL.createObjectURL(await this.fetchBinary(options)) : this.view(options);
-  }
-
-  /** Return a binary view; throws an Error with the server's message on refusal. */
-  async fetchBinary(options) {
-    const response = await fetch(this.view(options), this.fetchOptions);
-    if (response.headers.get("Content-Type")?.startsWith("application/json")) throw new Error((await response.json()).error);
-    return response.blob();
-  }
-
-  /** The URL of the file's bytes, for display by the browser. */
-  raw(options = {}) {
-    return this.address("files", { inline: 1, ...options });
-  }
-
-  address(what, options) {
-    const at = (this.step ?? null) === null ? {} : { step: this.step };
-    const compared = what === "difference" && this.base !== null ? { base: this.base } : {};
-    return runApiUrl(`${what}/${this.path}`, { v: this.version, ...at, ...compared, ...options });
-  }
-
-  /**
-   * Return the server's view with these options; throws an Error with its message on refusal.
-   * Never settles once another file is shown.
-   */
-  async ask(options = {}) {
-    const { signal } = this.controller;
-    const response = fetchJson(this.view(options), this.fetchOptions);
-    const { view, error } = await response.catch((cause) => (signal.aborted ? new Promise(() => {}) : Promise.reject(cause)));
-    if (error) throw new Error(error);
-    return view;
-  }
-
-  /** Show details next to the name, such as the number of pages. */
-  setDetails(text) {
-    this.preview.showDetails(this, text);
-  }
-
-  /** Add tools to the preview's header. */
-  setTools(...elements) {
-    if (this === this.preview.file) this.preview.tools.replaceChildren(...elements);
-  }
-}
 
 /** @typedef {{ onMove?: (by: number) => void, onClose?: () => void, changedIn?: (path: string, until: number) => number | undefined }} PreviewHandlers */
 
@@ -126,7 +34,7 @@ export class Preview {
     this.newTab = iconLink("link", "Open in new tab", { target: "_blank", hidden: Boolean(source.bundled) });
     this.fullScreen = iconButton("fullscreen", "Full screen", () => this.setFullScreen(!this.isFullScreen));
     this.canvas = h("div", { class: "canvas", tabindex: "0" });
-    this.back = h("button", { class: "quiet", hidden: true, onclick: () => this.openAs("") }, "Back");
+    this.back = quietButton("Back", () => this.openAs(""), { hidden: true });
     this.currentVersion = h("button", { class: "quiet current", hidden: true, onclick: () => emit("open-current", this.path) }, "Current version");
     this.head = h("div", { class: "header" }, this.name, this.details, this.busy, this.back, this.currentVersion, this.tools);
     if (onMove)
@@ -220,7 +128,7 @@ export class Preview {
   async loadOnce(file) {
     this.showDetails(file);
     const message = nonFileMessage(file.entry);
-    if (message) return void this.display({ element: h("div", { class: "message" }, icon("file"), h("p", {}, message)) });
+    if (message) return void this.display({ element: messageView(message) });
     const done = showProgress(this.currentView ? "Reloading" : "Loading", (words) => file === this.file && this.showWaiting(words));
     try {
       await this.fetchView(file);
@@ -233,12 +141,12 @@ export class Preview {
 
   async fetchView(file) {
     const chosen = this.chosen;
-    const { kind, view, error } = await fetchJson(file.view(chosen ? { as: chosen } : {}), file.fetchOptions);
+    const { kind, page, rendered, view, error } = await fetchJson(file.view(chosen ? { as: chosen } : {}), file.fetchOptions);
     if (file !== this.file) return;
     if (chosen !== this.chosen) return void (file.reload = true);
     if (error) this.display(errorView(error, kind, file));
     else if (kind === this.kind && this.currentView?.update) await this.currentView.update(view);
-    else await this.open(file, kind, view);
+    else await this.open(Object.assign(file, { rendered }), kind, page, view);
   }
 
   /** Show that loading takes longer: in the canvas, or next to the name if the canvas is in use. */
@@ -256,8 +164,8 @@ export class Preview {
     else this.display(errorView(broken ? "Connection lost." : error.message, "", file, true));
   }
 
-  async open(file, kind, first) {
-    const module = await loadKind(kind);
+  async open(file, kind, page, first) {
+    const module = await loadModule(page, kind);
     const view = await module.open(file, first);
     if (file !== this.file) return void view.close?.();
     const at = this.kind === kind ? this.canvas.scrollTop : 0;
@@ -333,20 +241,8 @@ function nonFileMessage(entry) {
 
 /** The message if a file cannot be shown: the reason and alternatives. */
 function errorView(text, kind, file, again = false) {
-  const button = (words, act) => h("button", { class: "quiet", onclick: act }, words);
-  return {
-    element: h(
-      "div",
-      { class: "message" },
-      icon("file"),
-      h("p", {}, text),
-      h(
-        "div",
-        {},
-        again ? button("Try again", () => file.preview.load()) : null,
-        h("a", { class: "quiet", href: file.address("files", {}), download: file.name }, "Download"),
-        kind && kind !== "hex" && file.entry?.size !== 0 ? button("View as hex", () => file.preview.openAs("hex")) : null,
-      ),
-    ),
-  };
+  const actions = [downloadLink(file)];
+  if (again) actions.unshift(quietButton("Try again", () => file.preview.load()));
+  if (kind && kind !== "hex" && file.entry?.size !== 0) actions.push(quietButton("View as hex", () => file.preview.openAs("hex")));
+  return { element: messageView(text, ...actions) };
 }

@@ -9,7 +9,7 @@ import { renderRow } from "../preview/text/rows.js";
 
 const MAX_TEXT = 400_000; // characters that are shown of a text
 
-/** How each kind is opened, as static/preview/loader.js has it; `textOf(file)` returns a file's text. */
+/** How each kind is opened, as the modules of static/preview/ are; `textOf(file)` returns a file's text. */
 export const createKinds = (textOf) => ({
   image: { open: (file) => openImage(file, false) },
   svg: { open: (file) => openImage(file, true) },

@@ -2,7 +2,7 @@
 
 import { h } from "../core/dom.js";
 import { caption } from "./output_file.js";
-import { loadKind } from "../preview/loader.js";
+import { loadModule } from "../preview/file.js";
 
 export const MAX_FRAMES = 2; // pages shown per round; each may use much CPU
 const openPages = new Set();
@@ -23,7 +23,7 @@ export function pageFigure(file) {
 async function show(file, container) {
   const { path, name } = file;
   try {
-    const module = await loadKind("html");
+    const module = await loadModule("documents/html", "html");
     const preview = { setFullScreen: ignore, openAs: ignore };
     const page = module.open({ path, name, step: null, setDetails: ignore, setTools: ignore, preview }, { title: "", size: file.size, external_urls: [] });
     container.replaceChildren(page.element);

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, BinaryIO
 
-from sandbox_ui.preview.base import JsonPreview, PreviewError, PreviewRequest
+from sandbox_ui.preview.base import Preview, PreviewError, PreviewRequest
 from sandbox_ui.preview.data.json_values import (
     Key,
     ParseError,
@@ -24,9 +24,7 @@ from sandbox_ui.preview.data.json_values import (
 )
 from sandbox_ui.preview.text.encoding import TextFormat, detect_format
 
-MAX_CHILDREN = 200
-"""Maximum children per response."""
-
+MAX_CHILDREN = 200  # per response
 MAX_FILE_BYTES = {"json": 16 * 1024**2, "yaml": 2 * 1024**2}
 """Largest file shown as a tree, in bytes; JSON Lines are read line by line."""
 
@@ -39,36 +37,34 @@ _MAX_COPY_LENGTH = 1024**2
 _MAX_LINES_BYTES = 512 * 1024
 
 
-def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
+def view(file: BinaryIO, request: PreviewRequest) -> Preview:
     """Return a branch with its children, or the position of a syntax error."""
     text_format = detect_format(file)
     address = request.options.get("address", "").split("/")[1:]
     if request.extension in ("jsonl", "ndjson") or (address[:1] and address[0].startswith("@")):
-        return JsonPreview(_json_lines_response(file, text_format, request, address))
+        return _json_lines_response(file, text_format, request, address)
     format_name = "yaml" if request.extension in ("yaml", "yml") else "json"
     if request.size > MAX_FILE_BYTES[format_name]:
         limit = MAX_FILE_BYTES[format_name] // 1024**2
-        return JsonPreview(
-            {"format": format_name, "too_large": f"Files of up to {limit} MB are shown as a tree."}
-        )
-    text = _read_text(file, text_format)
+        too_large = f"Files of up to {limit} MB are shown as a tree."
+        return {"format": format_name, "too_large": too_large}
+    file.seek(text_format.bom_length)
+    text = text_format.decode(file.read(request.size))
     if not text.strip():
-        return JsonPreview({"format": format_name, "empty": True})
+        return {"format": format_name, "empty": True}
     try:
         value = parse_yaml(text) if format_name == "yaml" else parse_json(text)
     except ParseError as error:
         if format_name == "json" and error.args[0] == "Extra data" and _is_json_lines(text):
-            return JsonPreview(_json_lines_response(file, text_format, request, address))
-        return JsonPreview({"format": format_name, "error": _error_response(error)})
-    return JsonPreview(
-        {"format": format_name, **_branch_response(value_at(value, address), request)}
-    )
+            return _json_lines_response(file, text_format, request, address)
+        return {"format": format_name, "error": _error_response(error)}
+    return {"format": format_name, **_branch_response(value_at(value, address), request)}
 
 
 def _branch_response(value: Any, request: PreviewRequest) -> dict[str, Any]:
     if "value" in request.options:
         return {"value": to_json_text(value, _MAX_COPY_LENGTH)}
-    return {"node": build_tree(value, start=request.int_option("start", 0))}
+    return {"node": build_tree(value, start=request.int_option("start"))}
 
 
 def build_tree(
@@ -107,11 +103,6 @@ def _node(key: Key | None, token: str, value: Any) -> dict[str, Any]:
     if len(text) > _MAX_TEXT_LENGTH:
         node["length"] = len(text)
     return node
-
-
-def _read_text(file: BinaryIO, text_format: TextFormat) -> str:
-    file.seek(text_format.bom_length)
-    return text_format.decode(file.read())
 
 
 def _error_response(error: ParseError) -> dict[str, Any]:
@@ -172,10 +163,5 @@ def _line_node(text: str, token: str) -> dict[str, Any]:
     except (ParseError, PreviewError) as error:
         position = f" (column {error.column})" if isinstance(error, ParseError) else ""
         shown = text.rstrip("\n")[:_MAX_TEXT_LENGTH]
-        return {
-            "key": None,
-            "token": token,
-            "type": "invalid",
-            "text": shown,
-            "reason": f"{error}{position}",
-        }
+        reason = f"{error}{position}"
+        return {"key": None, "token": token, "type": "invalid", "text": shown, "reason": reason}

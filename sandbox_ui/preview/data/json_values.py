@@ -20,7 +20,6 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TOO_DEEP = "This file is nested too deeply to be shown as a tree."
 _DEPTH_CHECK_THRESHOLD = 200
 MAX_DEPTH = 400
-"""Maximum nesting depth."""
 
 
 class ParseError(Exception):
@@ -50,12 +49,7 @@ class Documents(list[Any]):
 
 
 def parse_json(text: str) -> Any:
-    """Parse JSON.
-
-    Raises:
-        ParseError: The text is not valid JSON.
-        PreviewError: The nesting is too deep.
-    """
+    """Parse JSON; raise ParseError, or PreviewError if it is nested too deeply."""
     gc.disable()  # parsing allocates millions of objects; this process does nothing else
     try:
         return json.loads(
@@ -74,12 +68,7 @@ def parse_json(text: str) -> Any:
 
 
 def parse_yaml(text: str) -> Any:
-    """Parse YAML; several documents become ``Documents``.
-
-    Raises:
-        ParseError: The text is not valid YAML.
-        PreviewError: The nesting is too deep.
-    """
+    """Parse YAML like ``parse_json``; several documents become ``Documents``."""
     gc.disable()
     try:
         _check_depth(text)
@@ -151,11 +140,9 @@ def value_at(value: Any, address: Sequence[str]) -> Any:
     for token in address[:MAX_DEPTH]:
         children = children_of(value) or ()
         try:
-            value = (
-                children[int(token)][1]
-                if children and children[0][0] == 0
-                else _child_by_token(children, token)
-            )
+            is_list = children and children[0][0] == 0
+            at = int(token) if is_list else path_tokens(children).index(token)
+            value = children[at][1]
         except (ValueError, IndexError):
             raise PreviewError("This part is no longer in the file.") from None
     return value
@@ -208,10 +195,6 @@ def _check_depth(text: str) -> None:
             depth -= 1
         if depth > MAX_DEPTH:
             raise PreviewError(_TOO_DEEP)
-
-
-def _child_by_token(children: Sequence[tuple[Key, Any]], token: str) -> Any:
-    return children[path_tokens(children).index(token)][1]
 
 
 def _key(node: yaml.Node) -> str:

@@ -5,7 +5,7 @@ from html import unescape
 from typing import BinaryIO
 from urllib.parse import urlsplit
 
-from sandbox_ui.preview.base import JsonPreview, PreviewRequest
+from sandbox_ui.preview.base import Preview, PreviewRequest
 
 _MAX_READ_BYTES = 512 * 1024
 _MAX_URLS = 40
@@ -24,17 +24,12 @@ _STYLE = re.compile(r"(?:url\(\s*|@import\s+)[\"']?((?:https?:)?//[^\s\"'<>)]{1,
 _TITLE = re.compile(r"<title[^>]{0,400}>(.{1,400}?)</title", re.I | re.S)
 
 
-def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
-    """Return the page's title and the external addresses in its source (``external_urls``).
-
-    The frame reports requests by scripts, which the source does not show.
-    """
+def view(file: BinaryIO, request: PreviewRequest) -> Preview:
+    """Return the page's title and the addresses in its source; the frame reports its requests."""
     text = file.read(_MAX_READ_BYTES).decode("utf-8", "replace")
     title = _TITLE.search(text)
     title_text = " ".join(unescape(title[1]).split())[:120] if title else ""
-    return JsonPreview(
-        {"title": title_text, "external_urls": external_urls(text), "size": request.size}
-    )
+    return {"title": title_text, "external_urls": external_urls(text), "size": request.size}
 
 
 def external_urls(text: str) -> list[str]:
@@ -44,12 +39,9 @@ def external_urls(text: str) -> list[str]:
         if _LOADING_REL.search(link[0]) and (href := _HREF.search(link[0])):
             found.append(href[1])
     found += [each[1] for each in _STYLE.finditer(text)]
-    urls = (_absolute_url(unescape(each))[:_MAX_URL_LENGTH] for each in found)
-    return list(dict.fromkeys(each for each in urls if _host(each)))[:_MAX_URLS]
-
-
-def _absolute_url(address: str) -> str:
-    return f"https:{address}" if address.startswith("//") else address
+    urls = (unescape(each) for each in found)
+    urls = (f"https:{each}" if each.startswith("//") else each for each in urls)
+    return list(dict.fromkeys(each[:_MAX_URL_LENGTH] for each in urls if _host(each)))[:_MAX_URLS]
 
 
 def _host(address: str) -> str:

@@ -5,40 +5,34 @@ image), ``text`` (its text and positions), ``find``, ``outline`` or ``unlocked``
 the password); ``password`` may come with it.
 """
 
+import ctypes
 import io
+import math
+import time
 from collections.abc import Iterator
 from typing import BinaryIO
 
 import pypdfium2
+from PIL import Image, ImageChops
 from pypdfium2 import raw
 
-from sandbox_ui.preview.base import (
-    BinaryPreview,
-    JsonPreview,
-    Preview,
-    PreviewError,
-    PreviewRequest,
-)
-from sandbox_ui.preview.documents.pdf_render import render_page, render_thumbnail
-from sandbox_ui.preview.documents.pdf_text import read_text, search_text
+from sandbox_ui.preview.base import BinaryPreview, Preview, PreviewError, PreviewRequest
+from sandbox_ui.preview.documents.pdf_text import open_page, read_text, search_text
 
-MAX_SIZES = 500
-"""Maximum page sizes per response."""
-
+MAX_SIZES = 500  # per response
 MAX_PAGES = 20_000
-"""Maximum pages shown."""
-
 MAX_COPY_BYTES = 40 * 1024**2
 """Largest PDF of which a copy without its password is made, in bytes."""
 
-MAX_FILE_BYTES = 2 * 1024**3
-"""Largest PDF, in bytes; the format hardly supports more."""
-
+MAX_PIXELS = 16_000_000  # of an image
+RENDERING_TIMEOUT_SECONDS = 8.0
+_MAX_SIDE = 16_000
+_MAX_LOSSLESS_PIXELS = 300_000
+_WHITE = (255, 255, 255, 255)
 _MAX_OUTLINE_ENTRIES = 2000
 _TAIL_BYTES = 2048
-_LOCKED = "This PDF is protected with a password."
 _ERROR_MESSAGES = {
-    raw.FPDF_ERR_PASSWORD: _LOCKED,
+    raw.FPDF_ERR_PASSWORD: "This PDF is protected with a password.",
     raw.FPDF_ERR_SECURITY: "This PDF is protected in an unsupported way.",
 }
 _UNREADABLE_MESSAGE = "This PDF cannot be read; it is damaged, truncated or has no pages."
@@ -50,10 +44,6 @@ def view(file: BinaryIO, request: PreviewRequest) -> Preview:
     Instead of its metadata, a PDF that needs another password has ``locked``, and ``wrong``:
     whether one was given.
     """
-    if request.size == 0:
-        raise PreviewError("This file is empty.")
-    if request.size > MAX_FILE_BYTES:
-        raise PreviewError(f"PDFs larger than {MAX_FILE_BYTES // 1024**3} GB are not shown.")
     password = request.options.get("password")
     options = {name: each for name, each in request.options.items() if name != "password"}
     try:
@@ -61,34 +51,30 @@ def view(file: BinaryIO, request: PreviewRequest) -> Preview:
     except pypdfium2.PdfiumError as error:
         code = error.err_code or 0
         if code == raw.FPDF_ERR_PASSWORD and not options:
-            return JsonPreview({"locked": True, "wrong": bool(password)})
+            return {"locked": True, "wrong": bool(password)}
         raise PreviewError(_ERROR_MESSAGES.get(code, _UNREADABLE_MESSAGE)) from error
     with opened as pdf:
-        return _respond(pdf, file, request, options)
+        return _respond(pdf, file, request)
 
 
-def _respond(
-    pdf: pypdfium2.PdfDocument,
-    file: BinaryIO,
-    request: PreviewRequest,
-    options: dict[str, str],
-) -> Preview:
+def _respond(pdf: pypdfium2.PdfDocument, file: BinaryIO, request: PreviewRequest) -> Preview:
+    options = request.options
     if "unlocked" in options:
         return _unlocked_copy(pdf, request.size)
     if "thumb" in options:
-        return render_thumbnail(pdf, request.int_option("thumb", 320))
+        return _thumbnail(pdf, request.int_option("thumb", 320, minimum=16, maximum=1280))
     if "page" in options:
-        return render_page(pdf, request.int_option("page", 0), request)
+        return _page_image(pdf, request.int_option("page"), request)
     if "text" in options:
-        return JsonPreview(read_text(pdf, request.int_option("text", 0)))
+        return read_text(pdf, request.int_option("text"))
     if "find" in options:
-        start, case = request.int_option("start", 0), options.get("match_case") == "1"
-        return JsonPreview(search_text(pdf, options["find"], start, case))
+        case = options.get("match_case") == "1"
+        return search_text(pdf, options["find"], request.int_option("start"), case)
     if "outline" in options:
-        return JsonPreview({"outline": list(_outline(pdf))})
+        return {"outline": list(_outline(pdf))}
     if "sizes" in options:
-        return JsonPreview({"sizes": _sizes(pdf, request.int_option("sizes", 0))})
-    return JsonPreview(_metadata(pdf, file, request.size))
+        return {"sizes": _sizes(pdf, request.int_option("sizes"))}
+    return _metadata(pdf, file, request.size)
 
 
 def _unlocked_copy(pdf: pypdfium2.PdfDocument, size: int) -> BinaryPreview:
@@ -125,7 +111,7 @@ def _sizes(pdf: pypdfium2.PdfDocument, first: int) -> list[list[float]]:
 
 
 def _outline(pdf: pypdfium2.PdfDocument) -> Iterator[tuple[str, int, int]]:
-    """Yield title, page and level of up to 2,000 entries that link to a page."""
+    """Yield title, page and level of the entries that link to a page."""
     for at, entry in enumerate(pdf.get_toc(max_depth=8)):
         if at >= _MAX_OUTLINE_ENTRIES:
             return
@@ -133,3 +119,89 @@ def _outline(pdf: pypdfium2.PdfDocument) -> Iterator[tuple[str, int, int]]:
         page = dest.get_index() if dest else None
         if page is not None and page < len(pdf):
             yield entry.get_title()[:300], page, entry.level
+
+
+def _page_image(pdf: pypdfium2.PdfDocument, at: int, request: PreviewRequest) -> BinaryPreview:
+    """Render a page ``width`` pixels wide or less, cropped to ``clip=x,y,w,h``."""
+    page = _page(pdf, at)
+    width, height = (max(1.0, side) for side in page.get_size())
+    scale = request.int_option("width", 800, minimum=1, maximum=200_000) / width
+    clip = _clip(request.options.get("clip", ""))
+    if clip is None:
+        scale = min(scale, math.sqrt(MAX_PIXELS / (width * height)))
+        scale = min(scale, _MAX_SIDE / max(width, height))
+        clip = (0, 0, math.ceil(width * scale), math.ceil(height * scale))
+    page_size = (round(width * scale), round(height * scale))
+    return _encode(_render_clip(pdf, page, page_size, clip))
+
+
+def _thumbnail(pdf: pypdfium2.PdfDocument, max_side: int) -> BinaryPreview:
+    """Render a thumbnail of the first page."""
+    page = _page(pdf, 0)
+    width, height = (max(1.0, side) for side in page.get_size())
+    scale = max_side / max(width, height)
+    page_size = (max(1, round(width * scale)), max(1, round(height * scale)))
+    return _encode(_render_clip(pdf, page, page_size, (0, 0, *page_size)))
+
+
+def _page(pdf: pypdfium2.PdfDocument, at: int) -> pypdfium2.PdfPage:
+    if pdf.get_formtype() != raw.FORMTYPE_NONE:
+        pdf.init_forms()
+    return open_page(pdf, at)
+
+
+def _clip(text: str) -> tuple[int, int, int, int] | None:
+    try:
+        x, y, width, height = (int(part) for part in text.split(","))
+    except ValueError:
+        return None
+    valid = 0 < width * height <= MAX_PIXELS and width > 0
+    return (max(0, x), max(0, y), width, height) if valid else None
+
+
+def _render_clip(
+    pdf: pypdfium2.PdfDocument,
+    page: pypdfium2.PdfPage,
+    page_size: tuple[int, int],
+    clip: tuple[int, int, int, int],
+) -> Image.Image:
+    """Render ``clip`` of a page scaled to ``page_size``; PDFium polls for the time limit."""
+    x, y, width, height = clip
+    bitmap = pypdfium2.PdfBitmap.new_native(
+        max(1, width), max(1, height), raw.FPDFBitmap_BGRx, rev_byteorder=True
+    )
+    bitmap.fill_rect(_WHITE, 0, 0, max(1, width), max(1, height))
+    position = (-x, -y, max(1, page_size[0]), max(1, page_size[1]), 0)
+    flags = raw.FPDF_ANNOT | raw.FPDF_REVERSE_BYTE_ORDER
+    end = time.monotonic() + RENDERING_TIMEOUT_SECONDS
+    pause = raw.IFSDK_PAUSE(version=1)
+    callback = type(pause.NeedToPauseNow)(lambda _pause: int(time.monotonic() > end))
+    pause.NeedToPauseNow = callback
+    status = raw.FPDF_RenderPageBitmap_Start(bitmap, page, *position, flags, ctypes.byref(pause))
+    raw.FPDF_RenderPage_Close(page)
+    if status == raw.FPDF_RENDER_TOBECONTINUED:
+        raise PreviewError(
+            f"Rendering this page takes longer than {RENDERING_TIMEOUT_SECONDS:.0f} seconds."
+        )
+    if status == raw.FPDF_RENDER_FAILED:
+        raise PreviewError("This page cannot be rendered; it is damaged.")
+    if pdf.formenv:
+        raw.FPDF_FFLDraw(pdf.formenv, bitmap, page, *position, flags)
+    image: Image.Image = bitmap.to_pil()
+    return image.convert("RGB")
+
+
+def _encode(image: Image.Image) -> BinaryPreview:
+    """Encode losslessly if grey, as most text is: fast and small."""
+    out = io.BytesIO()
+    red, green, blue = image.split()
+    if not (
+        ImageChops.difference(red, green).getbbox() or ImageChops.difference(red, blue).getbbox()
+    ):
+        green.save(out, "PNG", compress_level=3)
+        return BinaryPreview(out.getvalue(), "image/png")
+    if image.width * image.height <= _MAX_LOSSLESS_PIXELS:
+        image.save(out, "PNG", compress_level=1)
+        return BinaryPreview(out.getvalue(), "image/png")
+    image.save(out, "JPEG", quality=93, subsampling=0)
+    return BinaryPreview(out.getvalue(), "image/jpeg")

@@ -9,9 +9,7 @@ from pypdfium2 import raw
 
 from sandbox_ui.preview.base import PreviewError
 
-SEARCH_TIMEOUT_SECONDS = 0.8
-"""Time limit of one search request, in seconds; the page continues the search."""
-
+SEARCH_TIMEOUT_SECONDS = 0.8  # per request; the page continues the search
 MAX_CHARACTERS = 60_000
 MAX_LINKS = 500
 MAX_MATCHES = 500
@@ -22,11 +20,7 @@ Box = tuple[float, float, float, float]
 
 
 def read_text(pdf: pypdfium2.PdfDocument, at: int) -> dict[str, object]:
-    """Return the text runs and links of a page, in points.
-
-    A run is ``[left, top, width, height, text, ends a line]``; ``links`` are
-    ``[left, top, width, height, page]``, for links to a page only.
-    """
+    """Return a page's ``runs``: box in points, text, whether it ends a line; and ``links``."""
     page = open_page(pdf, at)
     to_box = _box_converter(page)
     text = page.get_textpage()
@@ -37,10 +31,7 @@ def read_text(pdf: pypdfium2.PdfDocument, at: int) -> dict[str, object]:
 def search_text(
     pdf: pypdfium2.PdfDocument, query: str, first: int, case_sensitive: bool
 ) -> dict[str, object]:
-    """Search from a page on; ``matches`` are ``[page, boxes]``.
-
-    ``next`` is the page to continue from; None at the end.
-    """
+    """Search from a page on; ``matches`` are ``[page, boxes]``, ``next`` where to continue."""
     query = " ".join(query[:_MAX_QUERY_LENGTH].split())
     matches: list[list[object]] = []
     end = time.monotonic() + SEARCH_TIMEOUT_SECONDS
@@ -52,10 +43,7 @@ def search_text(
 
 
 def _search_page(
-    pdf: pypdfium2.PdfDocument,
-    at: int,
-    query: str,
-    case_sensitive: bool,
+    pdf: pypdfium2.PdfDocument, at: int, query: str, case_sensitive: bool
 ) -> Iterator[list[list[float]]]:
     try:
         page = pdf[at]

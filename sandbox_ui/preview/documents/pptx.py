@@ -7,117 +7,62 @@ from typing import Any, BinaryIO
 
 from pptx import Presentation
 from pptx.enum.shapes import MSO_SHAPE_TYPE
-from pptx.exc import PackageNotFoundError
 
-from agent.documents.signatures import OLE_SIGNATURE, is_encrypted_office
-from sandbox_ui.preview.base import (
-    BinaryPreview,
-    JsonPreview,
-    Preview,
-    PreviewError,
-    PreviewRequest,
-)
-from sandbox_ui.preview.zip_guard import is_open_document, open_checked_zip
-
-MAX_FILE_BYTES = 300 * 1024**2
-"""Largest presentation, in bytes."""
+from sandbox_ui.preview.base import BinaryPreview, Preview, PreviewRequest
+from sandbox_ui.preview.zip_guard import open_office_zip
 
 MAX_UNPACKED_BYTES = 600 * 1024**2
-"""Maximum unpacked size, in bytes."""
-
-MAX_PAGE_SLIDES = 20
-"""Maximum slides per response."""
-
+MAX_PAGE_SLIDES = 20  # per response
 MAX_IMAGE_BYTES = 24 * 1024**2
-"""Maximum bytes of one image."""
-
 _MAX_SHAPES = 200
 _MAX_TEXT_LENGTH = 5000
 _MAX_CELLS = 400
 _MAX_GROUP_DEPTH = 6
 _IMAGE_TYPES = {"image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"}
-_READ_ERRORS = (
-    PackageNotFoundError,
-    SyntaxError,
-    KeyError,
-    IndexError,
-    ValueError,
-    TypeError,
-    AttributeError,
-    OSError,
-    zipfile.BadZipFile,
-)
+_READ_ERRORS = (SyntaxError, KeyError, IndexError, ValueError, TypeError, AttributeError, OSError)
 _Box = dict[str, Any]
 
 
 def view(file: BinaryIO, request: PreviewRequest) -> Preview:
-    """Return slides from ``start`` on, or an image.
-
-    ``image`` is ``slide,shape,nested shape…``.
-    """
-    head = file.read(4)
-    if not head:
-        raise PreviewError("This presentation is empty.")
-    if head == OLE_SIGNATURE:
-        raise PreviewError(_legacy_format_message(file))
-    if request.size > MAX_FILE_BYTES:
-        raise PreviewError(f"Presentations larger than {MAX_FILE_BYTES >> 20} MB are not shown.")
-    archive = open_checked_zip(file, MAX_UNPACKED_BYTES)
-    if not any(posixpath.dirname(name) == "ppt" for name in archive.namelist()):
-        if is_open_document(archive):
-            raise PreviewError("This is an OpenDocument file, which cannot be shown; download it.")
-        raise PreviewError("This is not a presentation, despite its name.")
+    """Return slides from ``start`` on, or an ``image``: ``slide,shape,nested shape…``."""
+    open_office_zip(file, MAX_UNPACKED_BYTES, "presentation", ".ppt", _is_presentation)
     file.seek(0)
-    try:
-        deck = Presentation(file)
-        slides = list(deck.slides)
-        if "image" in request.options:
-            return _slide_image(slides, request.options["image"])
-        return _slides_response(deck, slides, request.int_option("start", 0))
-    except _READ_ERRORS:
-        raise PreviewError("This presentation is damaged or truncated.") from None
+    deck = Presentation(file)
+    slides = list(deck.slides)
+    if "image" in request.options:
+        return _slide_image(slides, request.options["image"])
+    return _slides_response(deck, slides, request.int_option("start"))
 
 
-def _slides_response(deck: Any, slides: list[Any], start: int) -> JsonPreview:
+def _is_presentation(archive: zipfile.ZipFile) -> bool:
+    return any(posixpath.dirname(name) == "ppt" for name in archive.namelist())
+
+
+def _slides_response(deck: Any, slides: list[Any], start: int) -> Preview:
     width, height = int(deck.slide_width or 12192000), int(deck.slide_height or 6858000)
-    shown = [
-        _slide(slide, at, width, height)
-        for at, slide in enumerate(slides[start : start + MAX_PAGE_SLIDES], start)
-    ]
-    return JsonPreview(
-        {
-            "start": start,
-            "total": len(slides),
-            "aspect_ratio": _clamp_ratio(width / height),
-            "slides": shown,
-        }
-    )
-
-
-def _clamp_ratio(ratio: float) -> float:
-    return min(max(ratio, 0.3), 4.0)
+    page = slides[start : start + MAX_PAGE_SLIDES]
+    return {
+        "start": start,
+        "total": len(slides),
+        "aspect_ratio": min(max(width / height, 0.3), 4.0),
+        "slides": [_slide(slide, at, width, height) for at, slide in enumerate(page, start)],
+    }
 
 
 def _slide(slide: Any, at: int, width: int, height: int) -> dict[str, Any]:
     boxes: list[_Box] = []
-    title = ""
+    shown = {"title": "", "boxes": boxes, "notes": "", "hidden": False, "broken": False}
     try:
-        title = slide.shapes.title.text_frame.text if slide.shapes.title is not None else ""
+        if slide.shapes.title is not None:
+            shown["title"] = slide.shapes.title.text_frame.text[:200]
         for path, shape in _shapes(slide.shapes, ()):
             if len(boxes) < _MAX_SHAPES and (box := _box(shape, [at, *path], width, height)):
                 boxes.append(box)
         notes = slide.notes_slide.notes_text_frame if slide.has_notes_slide else None
-        notes_text = notes.text[:_MAX_TEXT_LENGTH] if notes is not None else ""
+        shown["notes"] = notes.text[:_MAX_TEXT_LENGTH].strip() if notes is not None else ""
     except _READ_ERRORS:
-        return {"title": title[:200], "boxes": boxes, "notes": "", "hidden": False, "broken": True}
-    hidden = slide._element.get("show") in ("0", "false")
-    return {
-        "title": title[:200],
-        "boxes": boxes,
-        "notes": notes_text.strip(),
-        "hidden": hidden,
-        "broken": False,
-    }
+        return {**shown, "broken": True}
+    return {**shown, "hidden": slide._element.get("show") in ("0", "false")}
 
 
 def _shapes(shapes: Any, path: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], Any]]:
@@ -135,29 +80,19 @@ def _box(shape: Any, path: list[int], width: int, height: int) -> _Box | None:
     content = _content(shape, path)
     if content is None:
         return None
-    left, top, box_width, box_height = (shape.left, shape.top, shape.width, shape.height)
-    if None in (left, top, box_width, box_height):
+    sides = ((shape.left, width), (shape.top, height), (shape.width, width), (shape.height, height))
+    if any(side is None for side, _ in sides):
         return {**content, "position": None}
-    position = [
-        100 * left / width,
-        100 * top / height,
-        100 * box_width / width,
-        100 * box_height / height,
-    ]
-    return {**content, "position": [round(min(max(part, -100.0), 200.0), 2) for part in position]}
+    percents = (min(max(100 * side / whole, -100.0), 200.0) for side, whole in sides)
+    return {**content, "position": [round(each, 2) for each in percents]}
 
 
 def _content(shape: Any, path: list[int]) -> _Box | None:
     image = _image_of(shape)
     if image is not None:
         displayable = image.content_type in _IMAGE_TYPES and len(image.blob) <= MAX_IMAGE_BYTES
-        name = str(shape.name or "")[:100]
-        return {
-            "kind": "image",
-            "path": ",".join(map(str, path)),
-            "displayable": displayable,
-            "name": name,
-        }
+        name, place = str(shape.name or "")[:100], ",".join(map(str, path))
+        return {"kind": "image", "path": place, "displayable": displayable, "name": name}
     if getattr(shape, "has_table", False):
         rows = [[cell.text[:500] for cell in row.cells] for row in shape.table.rows]
         return {"kind": "table", "rows": rows[: max(1, _MAX_CELLS // max(len(rows[0]), 1))]}
@@ -199,11 +134,5 @@ def _slide_image(slides: list[Any], path_text: str) -> BinaryPreview:
         shapes = list(shapes)[step].shapes
     image = list(shapes)[path[-1]].image
     if image.content_type not in _IMAGE_TYPES or len(image.blob) > MAX_IMAGE_BYTES:
-        raise ValueError
+        raise ValueError("This image cannot be displayed.")
     return BinaryPreview(image.blob, image.content_type)
-
-
-def _legacy_format_message(file: BinaryIO) -> str:
-    if is_encrypted_office(file):
-        return "This presentation is protected with a password and cannot be shown."
-    return "This is a presentation in an old format (.ppt), which cannot be shown; download it."

@@ -10,15 +10,8 @@ from typing import Any, BinaryIO, TypeVar
 
 from fontTools.ttLib import TTFont, getTableModule, newTable, woff2
 
-from sandbox_ui.preview.base import (
-    BinaryPreview,
-    JsonPreview,
-    Preview,
-    PreviewError,
-    PreviewRequest,
-)
+from sandbox_ui.preview.base import BinaryPreview, Preview, PreviewError, PreviewRequest
 
-MAX_FILE_BYTES = 64 * 1024**2
 MAX_MEMORY_BYTES = 512 * 1024**2
 """Limit for the worker process: compressed fonts may claim any size."""
 _MAX_RANGES, _MAX_FONTS, _MAX_AXES, _MAX_NAMES = 4000, 64, 16, 4000
@@ -49,29 +42,19 @@ logging.getLogger("fontTools").setLevel(logging.CRITICAL)
 
 
 def view(file: BinaryIO, request: PreviewRequest) -> Preview:
-    """Return names, style and supported characters.
+    """Return names, style and characters of the ``font`` at an index of a collection.
 
-    Option ``font`` is the index of a font in a collection. With the option ``content``, the
-    font itself is returned, as browsers read no collections.
+    With the option ``content``, return that font itself, as browsers read no collections.
     """
-    content = file.read(MAX_FILE_BYTES + 1)
-    if not content:
-        raise PreviewError("This file is empty.")
-    if len(content) > MAX_FILE_BYTES:
-        raise PreviewError(f"Fonts larger than {MAX_FILE_BYTES // 1024**2} MB are not shown.")
+    content = file.read(request.size)
     if content[:4] not in _FORMATS:
         raise PreviewError("This file contains no font that browsers support.")
-    try:
-        font = _open_font(content, request.int_option("font", 0, maximum=_MAX_FONTS - 1))
-        if "content" in request.options:
-            return _extract(font)
-        members = min(getattr(font.reader, "numFonts", 1), _MAX_FONTS)
-        fonts = [_member_name(content, at) for at in range(members)] if members > 1 else []
-    except (MemoryError, PreviewError):
-        raise
-    except Exception as error:
-        raise PreviewError("This font cannot be read; it is damaged or truncated.") from error
-    return JsonPreview({"format": _FORMATS[content[:4]], "fonts": fonts, **_metadata(font)})
+    font = _open_font(content, request.int_option("font", maximum=_MAX_FONTS - 1))
+    if "content" in request.options:
+        return _extract(font)
+    members = min(getattr(font.reader, "numFonts", 1), _MAX_FONTS)
+    fonts = [_member_name(content, at) for at in range(members)] if members > 1 else []
+    return {"format": _FORMATS[content[:4]], "fonts": fonts, **_metadata(font)}
 
 
 def _open_font(content: bytes, number: int) -> TTFont:

@@ -1,53 +1,46 @@
-"""SVG drawings.
+"""SVG drawings, which the browser shows as images: it runs no scripts and loads nothing.
 
-The browser shows them as images, in which it runs no scripts and loads nothing. A few
-lines of SVG can repeat their parts a billion times and hang the browser tab. Such files are
-detected by counting the elements to draw and are refused.
+A few lines of SVG can repeat their parts a billion times and hang the tab. Such files are detected
+by counting the elements to draw and are refused.
 """
 
 import re
 import zlib
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from typing import BinaryIO
 from xml.parsers import expat
 
-from sandbox_ui.preview.base import (
-    BinaryPreview,
-    JsonPreview,
-    Preview,
-    PreviewError,
-    PreviewRequest,
-)
-from sandbox_ui.preview.media.svg_cost import DrawnElementCounter
+from sandbox_ui.preview.base import BinaryPreview, Preview, PreviewError, PreviewRequest
+from sandbox_ui.preview.kinds import KINDS
 
-MAX_FILE_BYTES = 32 * 1024**2
+MAX_FILE_BYTES = KINDS["svg"].max_bytes
 MAX_DRAWN_ELEMENTS = 2_000_000
 """Maximum elements drawn, including repetitions."""
 
 _MAX_SIDE = 16_384
 _DEFAULT_SIZE = (800.0, 600.0)
 _NAMESPACE = "http://www.w3.org/2000/svg"
-_MEDIA = "image/svg+xml"
 _UNITS = {"": 1, "px": 1, "pt": 96 / 72, "pc": 16, "mm": 96 / 25.4, "cm": 96 / 2.54, "in": 96}
 _LENGTH = re.compile(
     r"\s*\+?((?:\d++(?:\.\d++)?|\.\d++)(?:e[+-]?\d++)?)\s*+(px|pt|pc|mm|cm|in|)\s*$", re.IGNORECASE
 )
 _EXTERNAL_URL = re.compile(r"\s*(?!data:)[a-z][a-z0-9+.-]*:|\s*//", re.IGNORECASE)
+_REFERENCE = re.compile(r"url\(\s*+['\"]?\s*+#([^'\")\s]+)")
+_RULE = re.compile(r"(?:\A|(?<=[{}]))([^{}]*+)\{([^{}]*+)\}")
+_CLASS = re.compile(r"\.([\w-]+)")
 _LOADING_ELEMENTS = {"image", "use", "feImage", "script", "link", "font-face-uri"}
 
 
 def view(file: BinaryIO, request: PreviewRequest) -> Preview:
-    """Return the size and features of a drawing; with ``thumb``, the drawing itself.
-
-    ``error`` says why it cannot be drawn; the page then shows its source only.
-    """
+    """Return a drawing's size, features and ``error``; with ``thumb``, the drawing itself."""
     content = _read_svg(file)
     drawing = _Drawing(content)
     if "thumb" not in request.options:
-        return JsonPreview(drawing.describe())
+        return drawing.describe()
     if drawing.error:
         raise PreviewError(drawing.error)
-    return BinaryPreview(drawing.complete(content), _MEDIA)
+    return BinaryPreview(drawing.complete(content), "image/svg+xml")
 
 
 def _read_svg(file: BinaryIO) -> bytes:
@@ -74,7 +67,7 @@ class _Drawing:
         self._links = False
         self._root: Mapping[str, str] = {}
         self._at = 0
-        self._counter = DrawnElementCounter()
+        self._counter = _DrawnElementCounter()
         self._parser = expat.ParserCreate()
         self._parser.buffer_text = True
         self._parser.StartElementHandler = self._start
@@ -176,3 +169,77 @@ def _view_box_size(text: str) -> tuple[float, float] | None:
     except ValueError:
         return None
     return (width, height) if 0 < width < 1e9 and 0 < height < 1e9 else None
+
+
+class _DrawnElementCounter:
+    """Counter of drawn elements; receives them in document order.
+
+    Each reference draws its target again, also to paint servers, clips, masks, markers and filters.
+    """
+
+    def __init__(self) -> None:
+        self._id_ranges: dict[str, tuple[int, int]] = {}
+        self._open: list[tuple[int, str]] = []
+        self._references: dict[int, list[str]] = {}
+        self._classes: dict[str, list[int]] = {}
+        self._weights: dict[str, int] = {}
+        self._referencing: list[int] = []
+        self.elements = 0
+
+    def start_element(self, attributes: Mapping[str, str], target: str = "") -> None:
+        """Handle the start of an element; ``target`` is the drawn element it references."""
+        at = self.elements
+        self.elements += 1
+        self._open.append((at, attributes.get("id", "")))
+        uses = [name for text in attributes.values() for name in _references_in(text)]
+        if target.startswith("#"):
+            uses.append(target[1:])
+        if uses:
+            self._references[at] = uses
+        for name in attributes.get("class", "").split():
+            self._classes.setdefault(name, []).append(at)
+
+    def end_element(self) -> None:
+        """Handle the end of the innermost open element."""
+        at, name = self._open.pop()
+        if name:
+            self._id_ranges.setdefault(name, (at, self.elements))
+
+    def add_style_sheet(self, text: str) -> None:
+        """Handle a style sheet; call after all elements."""
+        for selector, rules in _RULE.findall(text):
+            if names := _references_in(rules):
+                for each in _CLASS.findall(selector):
+                    for at in self._classes.get(each, ()):
+                        self._references.setdefault(at, []).extend(names)
+
+    def count_drawn(self, limit: int) -> int:
+        """Return the number of drawn elements; counting stops soon after ``limit``."""
+        self._referencing = sorted(self._references)
+        self._weights = {}
+        try:
+            return self._weight(0, self.elements, limit)
+        except RecursionError:
+            return limit + 1
+
+    def _weight(self, start: int, end: int, limit: int) -> int:
+        weight = end - start
+        for index in range(
+            bisect_left(self._referencing, start), bisect_right(self._referencing, end - 1)
+        ):
+            for name in self._references[self._referencing[index]]:
+                weight += self._weight_of(name, limit)
+                if weight > limit:
+                    return weight
+        return weight
+
+    def _weight_of(self, name: str, limit: int) -> int:
+        if name not in self._weights:
+            self._weights[name] = 0  # browsers do not draw circular references
+            if name in self._id_ranges:
+                self._weights[name] = self._weight(*self._id_ranges[name], limit)
+        return self._weights[name]
+
+
+def _references_in(text: str) -> list[str]:
+    return _REFERENCE.findall(text) if "url(" in text else []

@@ -2,7 +2,7 @@
 
 from typing import BinaryIO
 
-from sandbox_ui.preview.base import JsonPreview, PreviewError, PreviewRequest
+from sandbox_ui.preview.base import Preview, PreviewRequest
 
 _SEARCHED_BYTES = 256 * 1024
 _CODECS = (
@@ -13,17 +13,15 @@ _CODECS = (
 )  # fmt: skip
 
 
-def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
+def view(file: BinaryIO, request: PreviewRequest) -> Preview:
     """Return the video ``codec``, if found at the start or end of the file."""
-    if not request.size:
-        raise PreviewError("This file is empty.")
     head = file.read(_SEARCHED_BYTES)
-    found = _find_codec(head, _CODECS)
+    found = _find_codec(head)
     if not found and request.size > _SEARCHED_BYTES:
         file.seek(max(_SEARCHED_BYTES, request.size - _SEARCHED_BYTES))
-        found = _find_codec(file.read(_SEARCHED_BYTES), _CODECS)
-    return JsonPreview({"codec": found})
+        found = _find_codec(file.read(_SEARCHED_BYTES))
+    return {"codec": found}
 
 
-def _find_codec(content: bytes, codecs: tuple[tuple[bytes, str], ...]) -> str:
-    return next((name for mark, name in codecs if mark in content), "")
+def _find_codec(content: bytes) -> str:
+    return next((name for mark, name in _CODECS if mark in content), "")

@@ -5,6 +5,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from sandbox_ui.preview.base import PreviewRequest
+
 _KIND_THRESHOLD = 0.95
 _NUMBER = re.compile(r"[+-]?(\d+|\d{1,3}([,.' \u00a0\u202f]\d{3})+)?([.,]\d+)?([eE][+-]?\d+)?\s?%?")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,(\d{1,2}|\d{4,})")
@@ -42,8 +44,10 @@ def is_date(text: str) -> bool:
     return len(text) < _MAX_VALUE_LENGTH and bool(_DATE.fullmatch(text.strip()))
 
 
-def has_header(rows: Sequence[Sequence[Any]]) -> bool:
-    """Return whether the first row is a header: texts that all differ, in most columns."""
+def has_header(rows: Sequence[Sequence[Any]], request: PreviewRequest) -> bool:
+    """Return whether the first row is a header: it has been asked for, or its texts differ."""
+    if request.options.get("header") in ("0", "1"):
+        return request.options["header"] == "1" and bool(rows)
     if len(rows) < 2:
         return False
     filled = [cell for cell in rows[0] if str(cell).strip()]
@@ -80,11 +84,9 @@ def column_statistics(rows: Sequence[Sequence[Any]], width: int) -> list[dict[st
 def _statistics(values: list[Any], rows: int) -> dict[str, Any]:
     filled = [value for value in values if value is not None and value != ""]
     kind = kind_of(filled)
-    statistics: dict[str, Any] = {
-        "kind": kind,
-        "empty": rows - len(filled),
-        "distinct": _distinct(filled),
-    }
+    distinct = {each if isinstance(each, str | int | float) else str(each) for each in filled}
+    statistics: dict[str, Any] = {"kind": kind, "empty": rows - len(filled)}
+    statistics["distinct"] = len(distinct)
     ordered = [value for value in filled if _kind(value) == kind]
     if kind in ("number", "date"):
         key = sort_key(ordered)
@@ -99,10 +101,6 @@ def _short_text(value: Any) -> str:
         return f"{value:.10g}"
     text = str(value).strip()
     return text[:10] if is_date(text) else text[:24]
-
-
-def _distinct(values: list[Any]) -> int:
-    return len({value if isinstance(value, str | int | float) else str(value) for value in values})
 
 
 def _kind(value: Any) -> str:

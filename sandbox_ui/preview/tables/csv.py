@@ -8,13 +8,12 @@ from typing import Any, BinaryIO
 from agent.documents.signatures import WORKBOOK_EXTENSIONS
 from sandbox_ui.preview.base import PreviewRequest
 from sandbox_ui.preview.tables.csv_dialect import Dialect, detect_dialect, parse_rows
-from sandbox_ui.preview.tables.grid import MAX_COLUMNS, MAX_ROWS, Grid, rows_needed
+from sandbox_ui.preview.tables.grid import MAX_COLUMNS, MAX_ROWS, Grid, column_notes, rows_needed
 
 FIRST_READ_BYTES = 1024**2
 """Bytes used to detect the dialect; a file up to this size is read at once."""
 
 MAX_READ_BYTES = 48 * 1024**2
-"""Maximum bytes from which rows are read."""
 
 csv.field_size_limit(MAX_READ_BYTES * 2)
 
@@ -42,18 +41,14 @@ def _grid(rows: list[list[str]], dialect: Dialect, request: PreviewRequest, firs
     body: list[Any] = rows[1:] if dialect.has_header else rows
     width = min(max(dialect.width, len(names)), MAX_COLUMNS)
     short = not whole and len(body) < min(rows_needed(request), MAX_ROWS)
-    total = (
-        len(body)
-        if whole or (short and request.size <= MAX_READ_BYTES)
-        else _estimate_rows(first, dialect, request)
-    )
+    counted = whole or (short and request.size <= MAX_READ_BYTES)
     return Grid(
         names=[*names, *[""] * width][:width],
         rows=body[:MAX_ROWS],
         format_name=dialect.description if dialect.width != 1 else "one column",
         encoding=dialect.encoding,
-        total=total,
-        total_is_estimate=not whole and not (short and request.size <= MAX_READ_BYTES),
+        total=len(body) if counted else _estimate_rows(first, dialect, request),
+        total_is_estimate=not counted,
         column_count=dialect.width,
         has_header=dialect.has_header,
         expected_fields=dialect.field_count,
@@ -84,8 +79,7 @@ def _notes(first: bytes, dialect: Dialect, request: PreviewRequest) -> list[str]
         notes.append("The file contains NUL bytes, shown as ␀.")
     if request.size > len(first) and b"\n" not in first and b"\r" not in first:
         notes.append("The first line is longer than 1 MB.")
-    if dialect.width > MAX_COLUMNS:
-        notes.append(f"Only the first {MAX_COLUMNS:,} columns are shown.")
+    notes += column_notes(dialect.width)
     if f".{request.extension}" in (*WORKBOOK_EXTENSIONS, ".parquet"):
         notes.append(f"The file's name ends in .{request.extension}, but it is text.")
     return notes
@@ -107,14 +101,13 @@ _CHUNK = 8 * 1024**2
 
 
 def count_rows(file: BinaryIO, request: PreviewRequest, max_bytes: int) -> RowCount:
-    """Count rows in up to ``max_bytes`` bytes.
+    """Count rows in up to ``max_bytes``, from where an earlier count ended, its options say.
 
-    Options ``offset``, ``rows`` and ``in_quotes`` continue an earlier count. Line ends within
-    quotes and blank lines do not count.
+    Line ends within quotes and blank lines do not count.
     """
     file.seek(0)
     dialect = detect_dialect(file.read(FIRST_READ_BYTES), request)
-    offset, rows = request.int_option("offset", dialect.start), request.int_option("rows", 0)
+    offset, rows = request.int_option("offset", dialect.start), request.int_option("rows")
     in_quotes = request.options.get("in_quotes") == "1"
     file.seek(offset)
     end, last = min(offset + max_bytes, request.size), b"\n"
@@ -126,12 +119,8 @@ def count_rows(file: BinaryIO, request: PreviewRequest, max_bytes: int) -> RowCo
         ends, in_quotes = _count_line_ends(_to_utf8(chunk, dialect), dialect, in_quotes=in_quotes)
         rows += ends
     done = offset >= request.size
-    return RowCount(
-        offset,
-        rows + (done and last not in b"\n\0") - (done and dialect.has_header),
-        in_quotes,
-        done,
-    )
+    rows += (done and last not in b"\n\0") - (done and dialect.has_header)
+    return RowCount(offset, rows, in_quotes, done)
 
 
 def _to_utf8(chunk: bytes, dialect: Dialect) -> bytes:

@@ -27,22 +27,15 @@ _ESCAPED_QUOTE_IN_FIELD = re.compile(r'\\"(?! *(?:[,;|\t\r\n]|$))')
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How a CSV file is read.
-
-    Attributes:
-        assumed: Whether the text is too short to tell the encoding.
-        start: Offset of the first row: after a byte order mark and lines before the table.
-        comments: Comment lines before the table.
-        escaped: Whether a backslash precedes quotation marks within a field.
-    """
+    """How a CSV file is read."""
 
     encoding: str
-    assumed: bool = False
-    start: int = 0
-    comments: int = 0
+    assumed: bool = False  # the text is too short to tell the encoding
+    start: int = 0  # of the first row: after a byte order mark and lines before the table
+    comments: int = 0  # lines before the table
     delimiter: str = ","
     quoted: bool = True
-    escaped: bool = False
+    escaped: bool = False  # a backslash precedes quotation marks within a field
     has_header: bool = False
     field_count: int = 0
     width: int = 0
@@ -77,9 +70,7 @@ def detect_dialect(first: bytes, request: PreviewRequest) -> Dialect:
     dialect = replace(dialect, escaped=_has_escaped_quotes(first, dialect, complete=complete))
     dialect = replace(dialect, quoted=not _has_unclosed_quote(first, dialect, complete=complete))
     rows = parse_rows(first, dialect, complete=complete, limit=1000)
-    header = has_header(rows[:_SAMPLE_LINES])
-    if request.options.get("header") in ("0", "1"):
-        header = request.options["header"] == "1" and bool(rows)
+    header = has_header(rows[:_SAMPLE_LINES], request)
     fields = _usual_width(rows[:200])[0]
     width = max(map(len, rows), default=0)
     return replace(dialect, has_header=header, field_count=fields, width=width)
@@ -157,8 +148,8 @@ def _skip_lines_before(first: bytes, text: str, dialect: Dialect, extension: str
 
 
 def _offset_after_lines(first: bytes, dialect: Dialect, count: int) -> int:
-    unit = len("\n".encode(dialect.encoding))
     newline = "\n".encode(dialect.encoding)
+    unit = len(newline)
     newline = newline if newline in first else "\r".encode(dialect.encoding)
     at = dialect.start
     for _ in range(count):

@@ -11,60 +11,45 @@ from sandbox_ui.preview.base import PreviewError, PreviewRequest
 from sandbox_ui.preview.tables.columns import column_statistics, kind_of, sort_key
 
 MAX_ROWS = 5000
-"""Maximum rows shown of a table."""
-
 MAX_COLUMNS = 1000
-"""Maximum columns shown of a table."""
-
-MAX_CELL_LENGTH = 300
-"""Maximum characters of a cell in the grid; the cell viewer shows more."""
-
+MAX_CELL_LENGTH = 300  # in the grid; the cell viewer shows more
 MAX_FULL_CELL_LENGTH = 1_000_000
-"""Maximum characters of a cell in the cell viewer."""
-
 MAX_COPY_LENGTH = 8_000_000
-"""Maximum characters per copy."""
-
 _PAGE_CELLS = 20_000
 _PAGE_ROWS = 500
 _SAMPLE = 200
 _MAX_EXACT_INT = 2**53
+_BINARY = bytes | bytearray | memoryview
+_NumberedRows = list[tuple[int, Sequence[Any]]]
 
 
 @dataclass(slots=True)
 class Grid:
-    """The first rows of a table.
-
-    Attributes:
-        rows: The rows read; one with missing fields is shorter than ``names``.
-        first_row_number: Number of the first row in the program that owns the format.
-        column_count: Total number of columns, if more than are shown.
-        has_header: Whether the names come from the first row; None if not applicable.
-        expected_fields: Expected number of fields in a row; None if all rows have the same number.
-        column_types: Declared column types.
-        notes: Warnings for the user.
-        max_rows: Maximum rows shown, if fewer than ``MAX_ROWS``.
-    """
+    """The first rows of a table."""
 
     names: list[str]
-    rows: list[Sequence[Any]]
+    rows: list[Sequence[Any]]  # one with missing fields is shorter than ``names``
     format_name: str = ""
     total: int | None = None
     total_is_estimate: bool = False
-    first_row_number: int = 1
-    column_count: int = 0
+    first_row_number: int = 1  # in the program that owns the format
+    column_count: int = 0  # of the file, if more than are shown
     sheets: list[str] = field(default_factory=list)
     sheet: int = 0
-    has_header: bool | None = None
-    expected_fields: int | None = None
-    column_types: list[str] = field(default_factory=list)
+    has_header: bool | None = None  # whether the first row has the names; None if not applicable
+    expected_fields: int | None = None  # of a row; None if all rows have the same number
+    column_types: list[str] = field(default_factory=list)  # as declared
     encoding: str = ""
-    notes: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # warnings for the user
     max_rows: int = MAX_ROWS
 
 
-def page_rows(width: int) -> int:
-    """Return the number of rows per response for a number of columns."""
+def column_notes(columns: int) -> list[str]:
+    """Return a warning if a table has more columns than are shown."""
+    return [f"Only the first {MAX_COLUMNS:,} columns are shown."] if columns > MAX_COLUMNS else []
+
+
+def _page_rows(width: int) -> int:
     return max(20, min(_PAGE_ROWS, _PAGE_CELLS // max(width, 1)))
 
 
@@ -72,11 +57,9 @@ def rows_needed(request: PreviewRequest) -> int:
     """Return the number of rows to read for a request."""
     if "sort" in request.options or "statistics" in request.options:
         return MAX_ROWS
-    last = max(
-        request.int_option("start", 0, maximum=MAX_ROWS) + _PAGE_ROWS,
-        *(r + 1 for r in _requested_rows(request)),
-    )
-    return min(last, MAX_ROWS)
+    start = request.int_option("start", maximum=MAX_ROWS)
+    rows = [*_numbers(request, "cell")[:1], *_numbers(request, "area")[2:3], 0]
+    return min(max(start + _PAGE_ROWS, max(rows) + 1), MAX_ROWS)
 
 
 def copied_columns(request: PreviewRequest) -> tuple[int, int]:
@@ -102,8 +85,8 @@ def grid_response(grid: Grid, request: PreviewRequest) -> dict[str, Any]:
         return _cell_response(rows, request)
     if "area" in request.options:
         return _copy_response(rows, request)
-    start = request.int_option("start", 0)
-    page = rows[start : start + page_rows(len(grid.names))]
+    start = request.int_option("start")
+    page = rows[start : start + _page_rows(len(grid.names))]
     width = len(grid.names)
     data: dict[str, Any] = {
         "start": start,
@@ -116,15 +99,12 @@ def grid_response(grid: Grid, request: PreviewRequest) -> dict[str, Any]:
 
 
 def cell_json(value: Any) -> Any:
-    """Return a cell's value for JSON: text, a number, null or a short description.
-
-    Long text is ``{"text": its beginning, "size": its characters}``, bytes ``{"blob": size}``.
-    """
-    if value is None or isinstance(value, str):
-        if value is None or len(value) <= MAX_CELL_LENGTH:
-            return value
+    """Return a cell for JSON; long text as its beginning and size, bytes as their size."""
+    if value is None or (isinstance(value, str) and len(value) <= MAX_CELL_LENGTH):
+        return value
+    if isinstance(value, str):
         return {"text": value[:MAX_CELL_LENGTH], "size": len(value)}
-    if isinstance(value, bytes | bytearray | memoryview):
+    if isinstance(value, _BINARY):
         return {"blob": len(value)}
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -139,7 +119,7 @@ def cell_text(value: Any) -> str:
     """Return a value as untruncated text."""
     if value is None:
         return ""
-    if isinstance(value, bytes | bytearray | memoryview):
+    if isinstance(value, _BINARY):
         return bytes(value).hex(" ")
     if isinstance(value, datetime.datetime):
         return value.isoformat(" ")
@@ -166,15 +146,15 @@ def _metadata(grid: Grid) -> dict[str, Any]:
         "has_header": grid.has_header,
         "encoding": grid.encoding,
         "notes": grid.notes,
-        "page_rows": page_rows(len(grid.names)),
+        "page_rows": _page_rows(len(grid.names)),
     }
 
 
-def _sorted_rows(grid: Grid, request: PreviewRequest) -> list[tuple[int, Sequence[Any]]]:
+def _sorted_rows(grid: Grid, request: PreviewRequest) -> _NumberedRows:
     numbered = list(enumerate(grid.rows))
     if "sort" not in request.options:
         return numbered
-    at = request.int_option("sort", 0, maximum=MAX_COLUMNS)
+    at = request.int_option("sort", maximum=MAX_COLUMNS)
     key: Callable[[Any], Any] = sort_key(row[at] for row in grid.rows if at < len(row))
     filled = [each for each in numbered if at < len(each[1]) and each[1][at] not in (None, "")]
     empty = [each for each in numbered if at >= len(each[1]) or each[1][at] in (None, "")]
@@ -182,7 +162,7 @@ def _sorted_rows(grid: Grid, request: PreviewRequest) -> list[tuple[int, Sequenc
     return filled + empty
 
 
-def _irregular_rows(grid: Grid, page: list[tuple[int, Sequence[Any]]]) -> dict[int, str]:
+def _irregular_rows(grid: Grid, page: _NumberedRows) -> dict[int, str]:
     if grid.expected_fields is None:
         return {}
     return {
@@ -194,36 +174,25 @@ def _irregular_rows(grid: Grid, page: list[tuple[int, Sequence[Any]]]) -> dict[i
     }
 
 
-def _requested_rows(request: PreviewRequest) -> list[int]:
-    return [*_numbers(request, "cell")[:1], *_numbers(request, "area")[2:3], 0]
-
-
 def _numbers(request: PreviewRequest, option: str) -> list[int]:
     parts = request.options.get(option, "").split(",")
     return [int(part) for part in parts if part.isdecimal() and len(part) < 8]
 
 
-def _cell_response(
-    rows: list[tuple[int, Sequence[Any]]], request: PreviewRequest
-) -> dict[str, Any]:
+def _cell_response(rows: _NumberedRows, request: PreviewRequest) -> dict[str, Any]:
     row, column = requested_cell(request)
     try:
         value = rows[row][1][column]
     except IndexError:
         raise PreviewError("This cell no longer exists.") from None
-    if isinstance(value, bytes | bytearray | memoryview):
-        return {
-            "text": bytes(value[: MAX_FULL_CELL_LENGTH // 3]).hex(" "),
-            "size": len(value),
-            "blob": True,
-        }
+    if isinstance(value, _BINARY):
+        text = bytes(value[: MAX_FULL_CELL_LENGTH // 3]).hex(" ")
+        return {"text": text, "size": len(value), "blob": True}
     text = cell_text(value)
     return {"text": text[:MAX_FULL_CELL_LENGTH], "size": len(text), "blob": False}
 
 
-def _copy_response(
-    rows: list[tuple[int, Sequence[Any]]], request: PreviewRequest
-) -> dict[str, Any]:
+def _copy_response(rows: _NumberedRows, request: PreviewRequest) -> dict[str, Any]:
     numbers = _numbers(request, "area")
     if len(numbers) != 4:
         raise PreviewError("There is nothing to copy.")

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
-from sandbox_ui.preview.base import JsonPreview, PreviewError, PreviewRequest
+from sandbox_ui.preview.base import Preview, PreviewError, PreviewRequest
 from sandbox_ui.preview.tables import sqlite_schema
 from sandbox_ui.preview.tables.grid import (
     MAX_CELL_LENGTH,
@@ -22,14 +22,8 @@ from sandbox_ui.preview.tables.sqlite_schema import SchemaTable, quote_identifie
 from sandbox_ui.preview.tables.sqlite_wal import WriteAheadLog
 
 READ_TIMEOUT_SECONDS = 5.0
-"""Time limit for reading rows of a table or view, in seconds."""
-
-COUNT_TIMEOUT_SECONDS = 0.12
-"""Time limit for counting rows in the first request, in seconds."""
-
-LONG_COUNT_TIMEOUT_SECONDS = 6.0
-"""Time limit for counting rows on request, in seconds."""
-
+COUNT_TIMEOUT_SECONDS = 0.12  # in the first request
+LONG_COUNT_TIMEOUT_SECONDS = 6.0  # on request
 _OPCODES_PER_CHECK = 5000
 _MAX_VALUE_BYTES = 64 * 1024**2
 _MAX_COPY_BYTES = 512 * 1024**2
@@ -56,20 +50,12 @@ _LOG_UNREAD = (
 )
 
 
-def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
-    """Return rows of one table (see ``grid.grid_response``).
-
-    The first response also lists all tables. ``table`` is a table's name; ``count`` requests
-    its row count, with a longer time limit.
-
-    The request's second file is the write-ahead log.
-    """
+def view(file: BinaryIO, request: PreviewRequest) -> Preview:
+    """Return rows of a ``table``, at first with a list of all; ``count`` returns their number."""
     head = file.read(100)
     log = request.second_file
     if not head and log is None:
-        return JsonPreview(
-            {"tables": [], "notes": ["This file is empty (a database without tables)."]}
-        )
+        return {"tables": [], "notes": ["This file is empty (a database without tables)."]}
     if head and not head.startswith(b"SQLite format 3\0"):
         raise PreviewError("This is not an SQLite database, or it is encrypted.")
     notes: list[str] = []
@@ -79,7 +65,7 @@ def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
             tables = sqlite_schema.list_tables(connection)
         if not tables:
             notes.append(_LOG_MISSING if head[18:20] == _WAL and not log else _NO_TABLES)
-        return JsonPreview(_respond(connection, tables, request, notes))
+        return _respond(connection, tables, request, notes)
     except sqlite3.DatabaseError as error:
         raise PreviewError(_error_message(error)) from None
 
@@ -206,11 +192,8 @@ def _describe_tables(
     end = time.monotonic() + COUNT_TIMEOUT_SECONDS
     described = []
     for table in tables:
-        rows = (
-            _count_rows(connection, table, end - time.monotonic())
-            if table.kind == "table"
-            else None
-        )
+        left = end - time.monotonic()
+        rows = _count_rows(connection, table, left) if table.kind == "table" else None
         described.append({**table.describe(), "rows": rows})
     return {"tables": described, "notes": notes}
 
@@ -223,10 +206,7 @@ def _count_rows(
         return _estimate_rows(connection, table)
     try:
         with _TimeLimit(connection, seconds, READ_TIMEOUT_SECONDS):
-            found = connection.execute(
-                f"SELECT count(*) FROM {quote_identifier(table.name)}"
-            ).fetchone()
-            return [found[0], False]
+            return [_first_value(connection, f"SELECT count(*) FROM {table.quoted}"), False]
     except sqlite3.DatabaseError:
         return _estimate_rows(connection, table)
 
@@ -237,12 +217,14 @@ def _estimate_rows(connection: sqlite3.Connection, table: SchemaTable) -> list[A
         return None
     try:
         with _TimeLimit(connection, READ_TIMEOUT_SECONDS, READ_TIMEOUT_SECONDS):
-            last = connection.execute(
-                f"SELECT max(rowid) FROM {quote_identifier(table.name)}"
-            ).fetchone()
+            last = _first_value(connection, f"SELECT max(rowid) FROM {table.quoted}")
     except sqlite3.DatabaseError:
         return None
-    return [last[0], True] if last and isinstance(last[0], int) and last[0] > 0 else None
+    return [last, True] if isinstance(last, int) and last > 0 else None
+
+
+def _first_value(connection: sqlite3.Connection, query: str) -> Any:
+    return connection.execute(query).fetchone()[0]
 
 
 def _known_count(overview: dict[str, Any], name: str) -> list[Any] | None:
@@ -258,13 +240,11 @@ def _grid(
     """Load the first rows of a table; for a copy, its columns are not truncated."""
     columns = table.columns[:MAX_COLUMNS]
     left, right = copied_columns(request)
+    names = [quote_identifier(column.name) for column in columns]
     selected = ", ".join(
-        quote_identifier(c.name)
-        if left <= at <= right
-        else _truncated_value_sql(quote_identifier(c.name))
-        for at, c in enumerate(columns)
+        name if left <= at <= right else _truncated_value_sql(name) for at, name in enumerate(names)
     )
-    query = f"SELECT {selected or 'NULL'} FROM {quote_identifier(table.name)} LIMIT ?"
+    query = f"SELECT {selected or 'NULL'} FROM {table.quoted} LIMIT ?"
     rows = connection.execute(query, (rows_needed(request),)).fetchall()
     if right < 0:
         rows = [tuple(map(_BlobSize.from_value, row)) for row in rows]
@@ -290,9 +270,8 @@ def _count_displayable(
     """Return how many rows can be shown."""
     if read < wanted or read == MAX_ROWS:
         return read
-    query = f"SELECT count(*) FROM (SELECT 1 FROM {quote_identifier(table.name)} LIMIT {MAX_ROWS})"
-    (found,) = connection.execute(query).fetchone()
-    return int(found)
+    query = f"SELECT count(*) FROM (SELECT 1 FROM {table.quoted} LIMIT {MAX_ROWS})"
+    return int(_first_value(connection, query))
 
 
 def _cell(
@@ -310,7 +289,7 @@ def _cell(
     if column >= len(table.columns):
         raise PreviewError("This cell no longer exists.")
     name = quote_identifier(table.columns[column].name)
-    query = f"SELECT {name} FROM {quote_identifier(table.name)} LIMIT 1 OFFSET ?"
+    query = f"SELECT {name} FROM {table.quoted} LIMIT 1 OFFSET ?"
     found = connection.execute(query, (row,)).fetchall()
     grid = Grid(names=[""], rows=[tuple(row) for row in found])
     return grid_response(grid, PreviewRequest(request.name, request.size, {"cell": "0,0"}))

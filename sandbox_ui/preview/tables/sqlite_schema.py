@@ -5,8 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 MAX_TABLES = 500
-"""Maximum tables listed."""
-
 _KINDS = {"table": "table", "view": "view", "virtual": "virtual table", "shadow": "shadow table"}
 _HIDDEN = 1
 
@@ -33,6 +31,11 @@ class SchemaTable:
     columns: list[Column] = field(default_factory=list)
     foreign_keys: dict[str, str] = field(default_factory=dict)
     index_count: int = 0
+
+    @property
+    def quoted(self) -> str:
+        """Its name as an SQL identifier."""
+        return quote_identifier(self.name)
 
     def describe(self) -> dict[str, Any]:
         """Return the table's description for the page."""
@@ -95,18 +98,21 @@ def _table(
         columns = _columns(connection, name)
         foreign = {
             row[3]: f"{row[2]}.{row[4]}" if row[4] else row[2]
-            for row in connection.execute(f"PRAGMA foreign_key_list({quote_identifier(name)})")
+            for row in _pragma(connection, "foreign_key_list", name)
         }
-        indexes = len(connection.execute(f"PRAGMA index_list({quote_identifier(name)})").fetchall())
+        indexes = len(_pragma(connection, "index_list", name))
     except sqlite3.DatabaseError:
         return SchemaTable(name, label, sql, has_rowid)
     return SchemaTable(name, label, sql, has_rowid, columns, foreign, indexes)
 
 
 def _columns(connection: sqlite3.Connection, name: str) -> list[Column]:
-    found = connection.execute(f"PRAGMA table_xinfo({quote_identifier(name)})").fetchall()
     return [
         Column(str(row[1]), str(row[2] or ""), int(row[5]), bool(row[3]), row[6] in (2, 3))
-        for row in found
+        for row in _pragma(connection, "table_xinfo", name)
         if row[6] != _HIDDEN
     ]
+
+
+def _pragma(connection: sqlite3.Connection, pragma: str, table: str) -> list[Any]:
+    return connection.execute(f"PRAGMA {pragma}({quote_identifier(table)})").fetchall()

@@ -5,11 +5,7 @@ from dataclasses import dataclass
 from typing import BinaryIO, Self
 
 MAX_LOG_BYTES = 64 * 1024**2
-"""Largest log that is read, in bytes."""
-
-_MAGIC = {0x377F0682: "<", 0x377F0683: ">"}
-"""Byte order of the checksums by the first number of a log."""
-
+_MAGIC = {0x377F0682: "<", 0x377F0683: ">"}  # byte order of the checksums
 _HEADER = struct.Struct(">8I")
 _FRAME = struct.Struct(">6I")
 _MASK = 0xFFFFFFFF
@@ -42,10 +38,9 @@ class WriteAheadLog:
 
 
 def _committed_pages(content: bytes) -> tuple[int, dict[int, int], int]:
-    """Return the page size, the position of each page in the log, and the database's pages.
+    """Return the page size, each page's position in the log, and the database's pages.
 
-    A frame is valid if it has the salt of the header, and if the checksum of everything before
-    it is right; what follows the last one is of an earlier log, or was not written completely.
+    A frame with another salt or a wrong checksum is of an earlier log, or not complete.
     """
     if len(content) < _HEADER.size:
         return 0, {}, 0

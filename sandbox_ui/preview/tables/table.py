@@ -2,16 +2,18 @@
 
 import re
 from dataclasses import asdict
+from importlib import import_module
 from typing import BinaryIO
 
 from agent.documents.signatures import OLE_SIGNATURE, WORKBOOK_EXTENSIONS
-from sandbox_ui.preview.base import JsonPreview, PreviewError, PreviewRequest
-from sandbox_ui.preview.kinds import HEAD_BYTES, is_text
-from sandbox_ui.preview.tables import csv, parquet, workbook
+from sandbox_ui.preview.base import Preview, PreviewError, PreviewRequest
+from sandbox_ui.preview.kinds import HEAD_BYTES, KINDS, is_text
+from sandbox_ui.preview.tables import csv, workbook
 from sandbox_ui.preview.tables.grid import grid_response
 
 _WORKBOOKS = tuple(each[1:] for each in WORKBOOK_EXTENSIONS)
 _OTHER_EXTENSIONS = ("csv", "tsv", *_WORKBOOKS)
+_PARQUET = f"{__package__}.parquet"
 _MARKUP = re.compile(
     rb"\s*(?:\xef\xbb\xbf\s*)?<(?:!doctype\s+html|html|head|meta|table|style)\b", re.I
 )
@@ -20,32 +22,27 @@ _MAX_IMMEDIATE_COUNT_BYTES = 16 * 1024**2
 
 
 def prepare(request: PreviewRequest) -> None:
-    """Import the Parquet library, unless the file's name has another extension."""
+    """Import the Parquet library before the limits apply; other formats do not need it."""
     if request.extension not in _OTHER_EXTENSIONS:
-        parquet.prepare()
+        import_module(_PARQUET)
 
 
-def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
-    """Return a page of a table; see ``grid.grid_response``.
-
-    ``count`` requests the row count of a long CSV file and continues from the last response.
-    """
-    if not request.size:
-        raise PreviewError("This file is empty.")
+def view(file: BinaryIO, request: PreviewRequest) -> Preview:
+    """Return a page of a table as ``grid.grid_response``; ``count`` counts a long CSV file."""
     head = file.read(8)
     file.seek(0)
-    if head[:4] in parquet.SIGNATURES:
-        return JsonPreview(grid_response(parquet.load(file, request), request))
+    if head[:4] in KINDS["table"].signatures:
+        return grid_response(import_module(_PARQUET).load(file, request), request)
     if head[:2] == b"PK" or head[:4] == OLE_SIGNATURE:
-        return JsonPreview(grid_response(workbook.load(file, request), request))
+        return grid_response(workbook.load(file, request), request)
     if request.extension in _WORKBOOKS:
         _check_text(file)
     if "count" in request.options:
-        return JsonPreview(asdict(csv.count_rows(file, request, _MAX_COUNT_BYTES)))
+        return asdict(csv.count_rows(file, request, _MAX_COUNT_BYTES))
     grid = csv.load(file, request)
     if grid.total_is_estimate and request.size <= _MAX_IMMEDIATE_COUNT_BYTES:
         grid.total, grid.total_is_estimate = csv.count_rows(file, request, request.size).rows, False
-    return JsonPreview(grid_response(grid, request))
+    return grid_response(grid, request)
 
 
 def _check_text(file: BinaryIO) -> None:

@@ -8,9 +8,7 @@ from typing import BinaryIO
 
 from agent.util.charset.guess import Guess, guess_encoding, normalize_encoding
 
-SAMPLE_BYTES = 64 * 1024
-"""Bytes sampled at the start and at the end to detect the encoding."""
-
+SAMPLE_BYTES = 64 * 1024  # at the start and at the end
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -26,18 +24,12 @@ _MAX_CHARACTER_BYTES = 4
 
 @dataclass(frozen=True, slots=True)
 class TextFormat:
-    """Encoding and line endings of a text.
-
-    Attributes:
-        line_ending: ``lf``, ``crlf``, ``cr`` or ``mixed`` (``lf`` and ``crlf``).
-        bom_length: Length of the byte order mark in bytes.
-        assumed: Whether the text is too short to tell the encoding.
-    """
+    """Encoding and line endings of a text."""
 
     encoding: str
-    line_ending: str = "lf"
+    line_ending: str = "lf"  # or ``crlf``, ``cr`` or ``mixed`` (``lf`` and ``crlf``)
     bom_length: int = 0
-    assumed: bool = False
+    assumed: bool = False  # the text is too short to tell the encoding
 
     @property
     def unit_size(self) -> int:
@@ -57,22 +49,16 @@ class TextFormat:
 def detect_format(
     file: BinaryIO, *, encoding: str = "", line_ending: str = "", languages: Sequence[str] = ()
 ) -> TextFormat:
-    """Detect what is not given of a text's encoding and line endings.
-
-    The reader's languages decide where a text is too short to tell its encoding.
-    """
+    """Detect what is not given; the reader's languages decide if the text is too short to."""
     head, tail = _samples(file)
     bom_encoding, bom_length = detect_bom(head)
     chosen = normalize_encoding(encoding) or bom_encoding
     guess = Guess(chosen) if chosen else _guess_encoding(head, tail, languages)
     name = guess.encoding
     bom_length = bom_length if name == bom_encoding else 0
-    found = (
-        line_ending
-        if line_ending in _LINE_ENDINGS
-        else _detect_line_ending(head[bom_length:].decode(name, "ignore"))
-    )
-    return TextFormat(name, found, bom_length, guess.assumed)
+    if line_ending not in _LINE_ENDINGS:
+        line_ending = _detect_line_ending(head[bom_length:].decode(name, "ignore"))
+    return TextFormat(name, line_ending, bom_length, guess.assumed)
 
 
 def continuation_length(content: bytes, text_format: TextFormat) -> int:

@@ -1,8 +1,7 @@
-"""Markdown to HTML.
+"""Markdown to HTML, with tables, task lists, footnotes, formulas and code; raw HTML is escaped.
 
-Supports tables, task lists, footnotes, formulas and highlighted code. Raw HTML is escaped.
-Markdown files may show images and link to other files of the workspace; the page resolves
-those. Text from a model links to web addresses only.
+Files may show images and link to others of the workspace, which the page resolves. Text from a
+model links to web addresses only.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,6 +9,7 @@ from typing import Any, BinaryIO
 from urllib.parse import unquote
 
 import nh3
+from latex2mathml.converter import convert
 from markdown_it import MarkdownIt
 from markdown_it.common.utils import escapeHtml
 from markdown_it.rules_inline import StateInline
@@ -19,30 +19,33 @@ from mdit_py_plugins.front_matter import front_matter_plugin
 from mdit_py_plugins.tasklists import tasklists_plugin
 from mdit_py_plugins.texmath import texmath_plugin
 
-from sandbox_ui.preview.base import JsonPreview, PreviewRequest
+from sandbox_ui.preview.base import Preview, PreviewRequest
 from sandbox_ui.preview.text.encoding import detect_format
 from sandbox_ui.preview.text.highlight import highlight_lines, lexer_for_language
-from sandbox_ui.preview.text.math import ATTRIBUTES, TAGS, render_formula
-from sandbox_ui.preview.text.math import MAX_TEX_LENGTH as LONGEST_FORMULA
 
 MAX_LENGTH = 200_000
-"""Maximum number of characters rendered."""
-
+MAX_TEX_LENGTH = 4000
 MAX_IMAGES = 8_000_000
 """Maximum characters of the images of a notebook's cell as data URLs."""
 
 _ATTACHMENT = "attachment:"
 _MAX_HIGHLIGHTED_LENGTH = 100_000
-_CSS_CLASSES = {
-    "k": "syn-keyword", "s": "syn-string", "n": "syn-number", "c": "syn-comment",
-    "f": "syn-option", "v": "syn-variable", "a": "add", "r": "del", "h": "syn-keyword",
-}  # fmt: skip
 _TAGS = (
     "p br hr em strong s del code pre blockquote ul ol li h1 h2 h3 h4 h5 h6 table thead tbody "
     "tr th td a img input sup section span"
 )
+_MATH_TAGS = (
+    "math mrow mi mo mn ms mtext mspace msup msub msubsup mfrac msqrt mroot mover munder "
+    "munderover mtable mtr mtd mstyle mpadded mphantom menclose mmultiscripts mprescripts none"
+)
+_MATH_ATTRIBUTES = (
+    "display displaystyle scriptlevel mathvariant mathcolor mathsize stretchy fence separator "
+    "form accent accentunder largeop movablelimits symmetric lspace rspace minsize maxsize "
+    "linethickness columnalign columnspacing columnlines rowspacing rowlines notation width "
+    "height depth voffset"
+)
 _CLEANER = nh3.Cleaner(
-    tags={*_TAGS.split(), *TAGS},
+    tags={*_TAGS.split(), *_MATH_TAGS.split()},
     attributes={
         "*": {"id"},
         "a": {"href", "title"},
@@ -54,7 +57,7 @@ _CLEANER = nh3.Cleaner(
         "section": {"class"},
         "th": {"style"},
         "td": {"style"},
-        **{tag: set(ATTRIBUTES) for tag in TAGS},
+        **{tag: set(_MATH_ATTRIBUTES.split()) for tag in _MATH_TAGS.split()},
     },
     filter_style_properties={"text-align"},
     url_schemes={"http", "https", "data"},
@@ -62,33 +65,28 @@ _CLEANER = nh3.Cleaner(
 )
 
 
-def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
+def view(file: BinaryIO, request: PreviewRequest) -> Preview:
     """Render the start of a file as HTML; ``model_text=1`` uses ``render_model_text``."""
     text_format = detect_format(file, languages=request.languages)
     file.seek(text_format.bom_length)
     text = text_format.decode(file.read(4 * MAX_LENGTH))
     shown = text[:MAX_LENGTH]
     if "model_text" in request.options:
-        return JsonPreview({"html": render_model_text(shown)})
+        return {"html": render_model_text(shown)}
     truncated = len(text) > MAX_LENGTH
     if truncated:
         shown = shown[: shown.rfind("\n") + 1 or MAX_LENGTH]
-    return JsonPreview(
-        {"html": _html(_FILE_PARSER, shown), "truncated": truncated, "empty": not text.strip()}
-    )
+    html = _html(_FILE_PARSER, shown)
+    return {"html": html, "truncated": truncated, "empty": not text.strip()}
 
 
 def render_model_text(text: str) -> str:
-    """Render text from a model, limited to its first 200,000 characters.
-
-    HTML in the text is escaped. Images become links, because loading them would reveal the
-    user to a third-party server. Only ``http`` and ``https`` links are kept.
-    """
+    """Render text from a model; images become links, as loading one reveals the user to others."""
     return _html(_MODEL_TEXT_PARSER, text[:MAX_LENGTH])
 
 
 def render_cell(text: str, attachments: Mapping[str, str]) -> str:
-    """Render a cell of a notebook like text from a model, with attached images as data URLs."""
+    """Render a notebook's cell like text from a model, with attached images as data URLs."""
     return _html(_CELL_PARSER, text[:MAX_LENGTH], {"attachments": attachments, "left": MAX_IMAGES})
 
 
@@ -117,25 +115,19 @@ def _cell_image(parser: Any, tokens: Any, at: int, options: Any, environment: An
     return f'<img src="{escapeHtml(image)}" alt="{alt}">'
 
 
-def _highlighter() -> Callable[[str, str, str], str]:
-    """Return a highlighter for fenced code."""
-
-    def highlight(code: str, language: str, _attributes: str) -> str:
-        lexer = lexer_for_language(language) if len(code) <= _MAX_HIGHLIGHTED_LENGTH else None
-        if lexer is None:
-            return escapeHtml(code)
-        rows = highlight_lines(code.split("\n"), lexer)
-        return "\n".join("".join(map(_piece_html, row)) for row in rows)
-
-    return highlight
+def _highlight_code(code: str, language: str, _attributes: str) -> str:
+    lexer = lexer_for_language(language) if len(code) <= _MAX_HIGHLIGHTED_LENGTH else None
+    if lexer is None:
+        return escapeHtml(code)
+    rows = highlight_lines(code.split("\n"), lexer)
+    return "\n".join("".join(map(_piece_html, row)) for row in rows)
 
 
 def _piece_html(piece: str | list[str]) -> str:
     if isinstance(piece, str):
         return escapeHtml(piece)
-    kind, text = piece
-    css_class = _CSS_CLASSES.get(kind)
-    return f'<span class="{css_class}">{escapeHtml(text)}</span>' if css_class else escapeHtml(text)
+    css_class, text = piece[0].replace("heading", "syn-keyword"), escapeHtml(piece[1])
+    return f'<span class="{css_class}">{text}</span>'
 
 
 def _add_math(parser: MarkdownIt) -> MarkdownIt:
@@ -145,7 +137,7 @@ def _add_math(parser: MarkdownIt) -> MarkdownIt:
 
     def rule(*, block: bool) -> Callable[..., str]:
         def shown(_self: Any, tokens: Any, at: int, _options: Any, _environment: Any) -> str:
-            html = render_formula(tokens[at].content, block=block)
+            html = _render_formula(tokens[at].content, block=block)
             return f"<p>{html}</p>\n" if block and tokens[at].block else html
 
         return shown
@@ -156,13 +148,24 @@ def _add_math(parser: MarkdownIt) -> MarkdownIt:
     return parser
 
 
+def _render_formula(tex: str, *, block: bool) -> str:
+    """Render a TeX formula without delimiters as HTML, in display style if ``block``."""
+    plain = tex.strip()
+    if len(plain) <= MAX_TEX_LENGTH:
+        try:
+            return convert(plain, display="block" if block else "inline")
+        except Exception:  # noqa: BLE001 - the boundary: a library that fails in its own ways
+            pass
+    return f'<code class="tex">{escapeHtml(plain)}</code>'
+
+
 def _display_math_rule(state: StateInline, silent: bool) -> bool:
     r"""Parse ``\[ … \]`` at a line start in a paragraph, where no block rule runs."""
     begins_line = state.src[state.pos - 1 : state.pos] in ("", "\n")
     if not begins_line or not state.src.startswith("\\[", state.pos):
         return False
     start = state.pos + 2
-    end = state.src.find("\\]", start, start + LONGEST_FORMULA)
+    end = state.src.find("\\]", start, start + MAX_TEX_LENGTH)
     if end < 0:
         return False
     if not silent:
@@ -172,7 +175,7 @@ def _display_math_rule(state: StateInline, silent: bool) -> bool:
 
 
 def _create_parser(**options: bool) -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False, "highlight": _highlighter(), **options})
+    parser = MarkdownIt("commonmark", {"html": False, "highlight": _highlight_code, **options})
     parser.enable(["table", "strikethrough"])
     parser.use(footnote_plugin).use(tasklists_plugin)
     return _add_math(parser)

@@ -1,66 +1,40 @@
 """Jupyter notebooks, format versions 3 and 4: cells and their outputs."""
 
 import base64
-import binascii
 import json
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from sandbox_ui.preview.base import (
-    BinaryPreview,
-    JsonPreview,
-    Preview,
-    PreviewError,
-    PreviewRequest,
-)
+from sandbox_ui.preview.base import BinaryPreview, Preview, PreviewError, PreviewRequest
 from sandbox_ui.preview.sanitise import clean, has_content
 from sandbox_ui.preview.text.highlight import highlight_lines, lexer_for_language
 from sandbox_ui.preview.text.markdown import render_cell, render_model_text
 
-MAX_FILE_BYTES = 200 * 1024**2
-"""Largest notebook, in bytes."""
-
-MAX_PAGE_CELLS = 200
-"""Maximum cells per response; fewer if they are large."""
-
-MAX_TEXT_LENGTH = 60_000
-"""Maximum characters of a cell or of one output."""
-
+MAX_PAGE_CELLS = 200  # per response; fewer if they are large
+MAX_TEXT_LENGTH = 60_000  # of a cell or of one output
 MAX_HTML_LENGTH = 400_000
-"""Maximum characters of an HTML output."""
-
-MAX_IMAGE_LENGTH = 24 * 1024**2
-"""Maximum characters of a base64-encoded image."""
-
+MAX_IMAGE_LENGTH = 24 * 1024**2  # encoded with base64
 _MAX_PAGE_LENGTH = 2_000_000
 _MAX_OUTPUTS = 200
 _MAX_HIGHLIGHTED_LENGTH = 40_000
 _IMAGE_TYPES = {
-    "image/png": "image/png",
-    "image/jpeg": "image/jpeg",
-    "image/gif": "image/gif",
-    "image/webp": "image/webp",
-    "image/svg+xml": "image/svg+xml",
-    "png": "image/png",
-    "jpeg": "image/jpeg",
-    "svg": "image/svg+xml",
-}
+    **{f"image/{name}": f"image/{name}" for name in ("png", "jpeg", "gif", "webp", "svg+xml")},
+    "png": "image/png", "jpeg": "image/jpeg", "svg": "image/svg+xml",
+}  # fmt: skip
 _INTERACTIVE_TYPES = (
-    "application/vnd.jupyter.widget-view+json",
-    "application/vnd.plotly.v1+json",
-    "application/javascript",
-    "application/vnd.bokehjs_exec.v0+json",
-)
+    "application/vnd.jupyter.widget-view+json", "application/vnd.plotly.v1+json",
+    "application/javascript", "application/vnd.bokehjs_exec.v0+json",
+)  # fmt: skip
 _Cell = dict[str, Any]
 
 
 def view(file: BinaryIO, request: PreviewRequest) -> Preview:
     """Return cells from ``start`` on, or the image ``image`` (``cell,output,type``)."""
-    notebook = _read(file, request)
+    notebook = _read(file.read(request.size))
     cells = list(_cells(notebook))
     if "image" in request.options:
         return _image(cells, request.options["image"])
-    start = request.int_option("start", 0)
+    start = request.int_option("start")
     language = _language(notebook)
     shown, size = [], 0
     for at in range(start, min(start + MAX_PAGE_CELLS, len(cells))):
@@ -68,15 +42,10 @@ def view(file: BinaryIO, request: PreviewRequest) -> Preview:
         size += len(json.dumps(shown[-1]))
         if size > _MAX_PAGE_LENGTH:
             break
-    return JsonPreview(
-        {"start": start, "cells": shown, "total": len(cells), "language": language[:40]}
-    )
+    return {"start": start, "cells": shown, "total": len(cells), "language": language[:40]}
 
 
-def _read(file: BinaryIO, request: PreviewRequest) -> dict[str, Any]:
-    if request.size > MAX_FILE_BYTES:
-        raise PreviewError(f"Notebooks larger than {MAX_FILE_BYTES >> 20} MB are not shown.")
-    content = file.read(MAX_FILE_BYTES)
+def _read(content: bytes) -> dict[str, Any]:
     if not content.strip():
         raise PreviewError("This notebook is empty.")
     try:
@@ -144,15 +113,13 @@ def _attachments(cell: _Cell) -> Iterator[tuple[str, str]]:
 def _output(output: dict[str, Any]) -> dict[str, Any]:
     kind = output.get("output_type")
     if kind == "stream":
-        name = output.get("name", output.get("stream"))
-        result = _text_output(_text(output.get("text")))
-        return {**result, "error": name == "stderr"}
+        is_error = output.get("name", output.get("stream")) == "stderr"
+        return {**_text_output(_text(output.get("text"))), "error": is_error}
     if kind in ("error", "pyerr"):
         trace = "\n".join(_text(line) for line in _list(output.get("traceback")))
         summary = f"{_text(output.get('ename'))}: {_text(output.get('evalue'))}"
         return {**_text_output(trace or summary), "error": True}
-    data = {**output, **_dict(output.get("data"))}
-    return _rich_output(data)
+    return _rich_output({**output, **_dict(output.get("data"))})
 
 
 def _rich_output(data: dict[str, Any]) -> dict[str, Any]:
@@ -178,16 +145,13 @@ def _rich_output(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _text_output(text: Any) -> dict[str, Any]:
-    shown, omitted = _truncate(
-        _apply_carriage_returns(_text(text)).removesuffix("\n"), MAX_TEXT_LENGTH
-    )
+    printed = _apply_carriage_returns(_text(text)).removesuffix("\n")
+    shown, omitted = _truncate(printed, MAX_TEXT_LENGTH)
     return {"kind": "text", "rows": highlight_lines(shown.split("\n"), None), "omitted": omitted}
 
 
 def _apply_carriage_returns(text: str) -> str:
     """Return the text a terminal would show after carriage returns overwrite lines."""
-    if "\r" not in text:
-        return text
     lines = text.replace("\r\n", "\n").split("\n")
     return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in lines)
 
@@ -202,7 +166,7 @@ def _image(cells: list[_Cell], path: str) -> BinaryPreview:
         if media_type == "image/svg+xml":
             return BinaryPreview(content.encode(), media_type)
         return BinaryPreview(base64.b64decode(content), media_type)
-    except (KeyError, IndexError, ValueError, binascii.Error):
+    except (KeyError, IndexError, ValueError):
         raise PreviewError("This image is missing or damaged.") from None
 
 

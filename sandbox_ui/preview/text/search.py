@@ -10,9 +10,7 @@ from collections.abc import Iterator
 from sandbox_ui.preview.text.paging import TextPager, find_aligned
 
 TIMEOUT_SECONDS = 0.4
-MAX_MATCHES = 1000
-"""Maximum matches per response."""
-
+MAX_MATCHES = 1000  # per response
 _CHUNK = 4 * 1024**2
 
 
@@ -20,7 +18,7 @@ def find_matches(
     pager: TextPager, query: str, *, match_case: bool, start: int, end: int
 ) -> dict[str, object]:
     """Return matches and where to continue (``next``)."""
-    encoded, match_case = _encode_query(pager, query, match_case=match_case)
+    encoded, match_case = _encode(pager, query), match_case or query.lower() == query.upper()
     if not encoded:
         return {"matches": [], "next": end}
     pattern = _pattern(pager, query) if not match_case and not query.isascii() else None
@@ -30,12 +28,7 @@ def find_matches(
     next_offset = start
     for offset, content in _chunks(pager, start, end, len(encoded) + 8):
         haystack = content if match_case or pattern else content.lower()
-        found = (
-            _find_pattern(pattern, haystack, pager)
-            if pattern
-            else _find_exact(encoded, haystack, pager)
-        )
-        for position in found:
+        for position in _positions(pattern or encoded, haystack, pager.text_format.unit_size):
             if matches and offset + position < matches[-1] + len(encoded):
                 continue
             matches.append(offset + position)
@@ -46,38 +39,25 @@ def find_matches(
 
 
 def count_lines(pager: TextPager, start: int, end: int) -> dict[str, object]:
-    """Count line ends between two offsets.
-
-    ``lines`` is the count and ``next`` where to continue; ``ends_within_line`` is true if the
-    counted part ends within a line.
-    """
+    """Return the ``lines`` between two offsets, where to continue, and if that is in a line."""
     found, next_offset, last = 0, start, b""
     for offset, content in _chunks(pager, start, end):
         found += count_line_ends(pager, content)
         next_offset, last = offset + len(content), content[-4:]
-    return {
-        "lines": found,
-        "next": next_offset,
-        "ends_within_line": not last.endswith(pager.text_format.newline),
-    }
+    within = not last.endswith(pager.text_format.newline)
+    return {"lines": found, "next": next_offset, "ends_within_line": within}
 
 
 def find_line(pager: TextPager, number: int, start: int, end: int) -> dict[str, object]:
-    """Return the offset of the line ``number`` line ends after ``start``.
-
-    ``offset`` is -1 if not found yet; then ``remaining`` line ends follow ``next``.
-    """
+    """Return the offset after ``number`` line ends, or -1 and how many ``remaining`` follow."""
     remaining, next_offset = number, start
     if remaining <= 0:
         return {"offset": start, "remaining": 0, "next": start}
     for offset, content in _chunks(pager, start, end):
         count = count_line_ends(pager, content)
         if count >= remaining:
-            return {
-                "offset": offset + _offset_after_line_ends(pager, content, remaining),
-                "remaining": 0,
-                "next": offset,
-            }
+            after = _offset_after_line_ends(pager, content, remaining)
+            return {"offset": offset + after, "remaining": 0, "next": offset}
         remaining, next_offset = remaining - count, offset + len(content)
     return {"offset": -1, "remaining": remaining, "next": next_offset}
 
@@ -109,42 +89,30 @@ def _chunks(
             return
 
 
-def _encode_query(pager: TextPager, query: str, *, match_case: bool) -> tuple[bytes, bool]:
+def _encode(pager: TextPager, text: str) -> bytes:
+    """Encode a text as the file; empty if that is not possible."""
     try:
-        return query.encode(
-            pager.text_format.encoding
-        ), match_case or query.lower() == query.upper()
-    except UnicodeEncodeError:
-        return b"", match_case
-
-
-def _pattern(pager: TextPager, query: str) -> "re.Pattern[bytes]":
-    """Return a case-insensitive pattern for the encoded words."""
-    parts = []
-    for char in query:
-        variants = {char, char.lower(), char.upper(), char.title()}
-        encodings = sorted(
-            {_encode_character(pager, variant) for variant in variants} - {b""}, reverse=True
-        )
-        parts.append(b"(?:" + b"|".join(re.escape(encoding) for encoding in encodings) + b")")
-    return re.compile(b"".join(parts), re.DOTALL)
-
-
-def _encode_character(pager: TextPager, variant: str) -> bytes:
-    try:
-        return variant.encode(pager.text_format.encoding)
+        return text.encode(pager.text_format.encoding)
     except UnicodeEncodeError:
         return b""
 
 
-def _find_pattern(pattern: "re.Pattern[bytes]", content: bytes, pager: TextPager) -> Iterator[int]:
-    for match in pattern.finditer(content):
-        if match.start() % pager.text_format.unit_size == 0 and match.start() < _CHUNK:
-            yield match.start()
+def _pattern(pager: TextPager, query: str) -> re.Pattern[bytes]:
+    """Return a case-insensitive pattern for the encoded words."""
+    parts = []
+    for char in query:
+        variants = {char, char.lower(), char.upper(), char.title()}
+        encodings = sorted({_encode(pager, each) for each in variants} - {b""}, reverse=True)
+        parts.append(b"(?:" + b"|".join(re.escape(encoding) for encoding in encodings) + b")")
+    return re.compile(b"".join(parts), re.DOTALL)
 
 
-def _find_exact(encoded: bytes, content: bytes, pager: TextPager) -> Iterator[int]:
-    at = find_aligned(content, encoded, pager.text_format.unit_size)
+def _positions(query: bytes | re.Pattern[bytes], content: bytes, unit: int) -> Iterator[int]:
+    if isinstance(query, re.Pattern):
+        starts = (match.start() for match in query.finditer(content))
+        yield from (at for at in starts if at % unit == 0 and at < _CHUNK)
+        return
+    at = find_aligned(content, query, unit)
     while 0 <= at < _CHUNK:
         yield at
-        at = find_aligned(content, encoded, pager.text_format.unit_size, at + len(encoded))
+        at = find_aligned(content, query, unit, at + len(query))

@@ -1,14 +1,13 @@
 """Plain text, read in pages by offset, so that a 2 GB log opens at once.
 
 Options: ``start``, ``before``, ``around`` (offsets) or ``end=1`` select a page; ``find``,
-``count`` and ``line`` search the text (see ``search``); ``unchanged`` asks which pages are
-unchanged. ``encoding`` and ``line_ending`` repeat the values that the first page returned.
+``count`` and ``line`` search (see ``search``); ``unchanged`` asks which pages are unchanged;
+``encoding`` and ``line_ending`` repeat the values of the first page.
 """
 
 from typing import Any, BinaryIO
 
-from sandbox_ui.preview.base import JsonPreview, PreviewRequest
-from sandbox_ui.preview.kinds import HEAD_BYTES, kind_of
+from sandbox_ui.preview.base import Preview, PreviewRequest
 from sandbox_ui.preview.text.encoding import detect_format
 from sandbox_ui.preview.text.highlight import Piece, highlight_lines, lexer_for_file
 from sandbox_ui.preview.text.paging import (
@@ -20,9 +19,7 @@ from sandbox_ui.preview.text.paging import (
 )
 from sandbox_ui.preview.text.search import count_line_ends, count_lines, find_line, find_matches
 
-MAX_ROW_LENGTH = 2000
-"""Characters after which a line wraps to another row."""
-
+MAX_ROW_LENGTH = 2000  # characters, after which a line wraps to another row
 MAX_HIGHLIGHTED_BYTES = 256 * 1024
 """Bytes of source code highlighted; later code depends on everything before it."""
 
@@ -35,7 +32,7 @@ def prepare(request: PreviewRequest) -> None:
     lexer_for_file(request.name)
 
 
-def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
+def view(file: BinaryIO, request: PreviewRequest) -> Preview:
     """Return a page of the text or a search result."""
     text_format = detect_format(
         file,
@@ -45,20 +42,17 @@ def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
     )
     pager = TextPager(file, text_format)
     if "unchanged" in request.options:
-        return JsonPreview({"unchanged": _unchanged_pages(pager, request.options["unchanged"])})
+        return {"unchanged": _unchanged_pages(pager, request.options["unchanged"])}
     if request.options.keys() & {"find", "count", "line"}:
-        return JsonPreview(_search_response(pager, request))
-    return JsonPreview(
-        {
-            **_page_response(pager, _requested_page(pager, request), request.name),
-            "kind": kind_of(request.name, pager.read(0, HEAD_BYTES)),
-            "size": pager.size,
-            "bom_length": text_format.bom_length,
-            "encoding": text_format.encoding,
-            "encoding_is_assumed": text_format.assumed,
-            "line_ending": text_format.line_ending,
-        }
-    )
+        return _search_response(pager, request)
+    return {
+        **_page_response(pager, _requested_page(pager, request), request.name),
+        "size": pager.size,
+        "bom_length": text_format.bom_length,
+        "encoding": text_format.encoding,
+        "encoding_is_assumed": text_format.assumed,
+        "line_ending": text_format.line_ending,
+    }
 
 
 def _requested_page(pager: TextPager, request: PreviewRequest) -> TextPage:
@@ -66,38 +60,25 @@ def _requested_page(pager: TextPager, request: PreviewRequest) -> TextPage:
     if "end" in options:
         return pager.page_before(pager.size)
     if "before" in options:
-        return pager.page_before(request.int_option("before", 0))
+        return pager.page_before(request.int_option("before"))
     if "around" in options:
-        return pager.page_around(request.int_option("around", 0))
+        return pager.page_around(request.int_option("around"))
     if "start" in options:
-        return pager.page_from(
-            request.int_option("start", 0),
-            request.int_option("max_bytes", MAX_PAGE_BYTES, minimum=1, maximum=MAX_PAGE_BYTES),
-        )
+        most = request.int_option("max_bytes", MAX_PAGE_BYTES, minimum=1, maximum=MAX_PAGE_BYTES)
+        return pager.page_from(request.int_option("start"), most)
     return pager.page_from(0, FIRST_PAGE_BYTES)
 
 
 def _search_response(pager: TextPager, request: PreviewRequest) -> dict[str, Any]:
-    unit = pager.text_format.unit_size
-    start = (
-        request.int_option(
-            "start", pager.text_format.bom_length, minimum=pager.text_format.bom_length
-        )
-        // unit
-        * unit
-    )
+    unit, begin = pager.text_format.unit_size, pager.text_format.bom_length
+    start = request.int_option("start", begin, minimum=begin) // unit * unit
     end = request.int_option("stop", pager.size, maximum=pager.size)
     if "count" in request.options:
         return count_lines(pager, start, end)
     if "line" in request.options:
-        return find_line(pager, request.int_option("line", 0), start, end)
-    return find_matches(
-        pager,
-        request.options["find"],
-        match_case=request.options.get("match_case") == "1",
-        start=start,
-        end=end,
-    )
+        return find_line(pager, request.int_option("line"), start, end)
+    match_case = request.options.get("match_case") == "1"
+    return find_matches(pager, request.options["find"], match_case=match_case, start=start, end=end)
 
 
 def _unchanged_pages(pager: TextPager, pages: str) -> list[bool]:
@@ -105,10 +86,8 @@ def _unchanged_pages(pager: TextPager, pages: str) -> list[bool]:
     found = []
     for each in pages.split(",")[:_MAX_CHECKED_PAGES]:
         start, end, checksum = (int(part) for part in each.split("-"))
-        content = pager.read(start, min(end, start + 2 * MAX_PAGE_BYTES))
-        found.append(
-            start + len(content) == end and TextPage(start, content, False).checksum == checksum
-        )
+        page = TextPage(start, pager.read(start, min(end, start + 2 * MAX_PAGE_BYTES)), False)
+        found.append((page.end, page.checksum) == (end, checksum))
     return found
 
 
@@ -150,10 +129,8 @@ def _highlight_page(
         return highlight_lines(texts, lexer)
     if page.start > MAX_HIGHLIGHTED_BYTES:
         return [[text] for text in texts]
-    context = split_lines(
-        TextPage(text_format.bom_length, pager.read(text_format.bom_length, page.start), False),
-        text_format,
-    )
+    begin = text_format.bom_length
+    context = split_lines(TextPage(begin, pager.read(begin, page.start), False), text_format)
     end = "" if page.starts_within_line else "\n"
     return highlight_lines(texts, lexer, "\n".join(text for _, text in context) + end)
 

@@ -1,16 +1,11 @@
-"""Two versions of a text, decoded for the page, which compares them.
-
-The file is the later version, ``request.second_file`` the earlier one.
-"""
+"""Two versions of a text for the page, which compares them; the second file is the earlier."""
 
 from typing import BinaryIO
 
-from sandbox_ui.preview.base import JsonPreview, PreviewError, PreviewRequest
+from sandbox_ui.preview.base import Preview, PreviewError, PreviewRequest
 from sandbox_ui.preview.text.encoding import detect_format
 
 MAX_FILE_BYTES = 8 * 1024**2
-"""Largest version compared, in bytes."""
-
 _INVISIBLE_CHARACTERS = str.maketrans(
     {code: chr(0x2400 + code) for code in range(32) if chr(code) not in "\t\n"}
     | {0x7F: "␡"}
@@ -21,10 +16,10 @@ _INVISIBLE_CHARACTERS = str.maketrans(
 )
 
 
-def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
+def view(file: BinaryIO, request: PreviewRequest) -> Preview:
     """Return the texts ``before`` and ``after``; invisible characters are named."""
     before = _read_text(request.second_file) if request.second_file else ""
-    return JsonPreview({"before": before, "after": _read_text(file)})
+    return {"before": before, "after": _read_text(file)}
 
 
 def _read_text(file: BinaryIO) -> str:

@@ -28,10 +28,6 @@ _RESERVED_OPTIONS = {"as", "v", "step", "password", "languages"}
 _PASSWORD_HEADER = "x-document-password"
 _MAX_PASSWORD_LENGTH = 1000
 _MAX_LANGUAGES = 5
-_HEADER_OPTIONS = {
-    "pdf": ("password",),
-    **dict.fromkeys(("text", "markdown", "table"), ("languages",)),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +40,8 @@ class _Preview:
     error: str = ""
 
     def is_fixed(self, version: str) -> bool:
-        """Whether it depends on the file's version only; a database has a separate log."""
-        return bool(version) and not self.error and self.kind != "database"
+        """Whether it depends on this version of the file only, and not on a second file."""
+        return bool(version) and not self.error and not KINDS[self.kind].companion
 
 
 @dataclass(frozen=True)
@@ -68,8 +64,9 @@ class PreviewRoutes(Routes):
         after which to read the file; ``v``: the file's version as known to the page, which makes
         the response cacheable; others are options of the kind. The header ``X-Document-Password``
         is the percent-encoded password of a document, which an address in a log must not show.
-        The response is an image, or JSON with ``kind``, ``size``, ``view``, and ``error`` (a
-        message) if there is no preview.
+        The response is an image, or JSON with ``kind``, the ``page`` module that shows it, the name
+        of the ``rendered`` view beside the source, ``size``, ``view``, and ``error`` (a message) if
+        there is no preview.
         """
         path = get_path(request, b"/view/")
         options = dict(request.query_params)
@@ -104,24 +101,25 @@ class PreviewRoutes(Routes):
             kind_options = {
                 key: value for key, value in options.items() if key not in _RESERVED_OPTIONS
             }
-            kind_options |= {
-                key: known[key] for key in _HEADER_OPTIONS.get(kind, ()) if key in known
-            }
+            kind_options |= {key: known[key] for key in KINDS[kind].headers if key in known}
             try:
                 with ExitStack() as files:
-                    log = self._open_log(run, path, step, files) if kind == "database" else None
-                    asked = PreviewRequest(name, size, kind_options, log)
+                    second = self._open_companion(run, path, KINDS[kind].companion, step, files)
+                    asked = PreviewRequest(name, size, kind_options, second)
                     result = self._previews.render(kind, file, asked)
             except WorkspaceError as error:
                 return _Preview(kind, detected_kind, size, error=str(error))
             return _Preview(kind, detected_kind, size, result.content, result.media_type)
 
-    def _open_log(
-        self, run: str, path: RelPath, step: int | None, files: ExitStack
+    def _open_companion(
+        self, run: str, path: RelPath, suffix: str, step: int | None, files: ExitStack
     ) -> BinaryIO | None:
-        """Open the write-ahead log of a database; None if there is none."""
+        """Open the second file of a kind; None if there is none."""
+        if not suffix:
+            return None
         try:
-            return files.enter_context(self._runs.open_file(run, RelPath(f"{path}-wal"), step))
+            file = self._runs.open_file(run, RelPath(f"{path}{suffix}"), step)
+            return files.enter_context(file)
         except WorkspaceError:
             return None
 
@@ -139,7 +137,8 @@ def _to_json(preview: _Preview) -> bytes:
     """Return the response as JSON; the view is already JSON and is not parsed again."""
     head = {
         "kind": preview.kind,
-        "detected_kind": preview.detected_kind,
+        "page": KINDS[preview.kind].page,
+        "rendered": KINDS[preview.detected_kind].rendered,
         "size": preview.size,
         "error": preview.error,
     }

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from agent.errors import WorkspaceError
 from sandbox_ui.auth.access import get_access
 from sandbox_ui.limits.body_limit import parse_body
-from sandbox_ui.preview.kinds import DIFFERENCE
+from sandbox_ui.preview.kinds import DIFFERENCE, RENDERED
 from sandbox_ui.preview.service import PreviewService
 from sandbox_ui.routes.helpers import (
     RUN_PATH,
@@ -79,7 +79,7 @@ class VersionRoutes(Routes):
 
 def _to_json(difference: Difference) -> bytes:
     size = (difference.after or difference.before or {}).get("size", 0)
-    head = {"kind": DIFFERENCE, "size": size, "error": ""}
+    head = {"kind": DIFFERENCE, "page": RENDERED[DIFFERENCE].page, "size": size, "error": ""}
     names = ("path", "step", "base", "before", "after", "display", "reason")
     view = to_json({name: getattr(difference, name) for name in names})
     return to_json(head)[:-1] + b',"view":' + view[:-1] + b',"text":' + difference.text + b"}}"

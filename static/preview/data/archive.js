@@ -2,6 +2,7 @@
 
 import { h, icon } from "../../core/dom.js";
 import { formatBytes, fileKind, plural } from "../../core/format.js";
+import { showNotes } from "../parts.js";
 import { ArchiveMemberView } from "./archive_member.js";
 
 const ROW_HEIGHT = 27;
@@ -10,9 +11,7 @@ const ICONS = { folder: "folder", link: "link" };
 const INVISIBLE = /[\u0000-\u001f\u007f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
 let trees = 0;
 
-export function open(file, first) {
-  return new Archive(file, first);
-}
+export const open = (file, first) => new Archive(file, first);
 
 class Archive {
   constructor(file, first) {
@@ -42,8 +41,7 @@ class Archive {
     this.first = first;
     this.root = { children: new Map(), leaves: [], open: true, level: 0, name: "" };
     this.addEntries(first);
-    this.notes.textContent = first.notes.join(" ");
-    this.notes.hidden = !first.notes.length;
+    showNotes(this.notes, first.notes);
     this.expandInitial();
     this.loadRest(first);
     if (!this.member) this.showSummary();
@@ -52,11 +50,9 @@ class Archive {
 
   showSummary() {
     const { format, files, unpacked_size: unpackedSize, truncated, total } = this.first;
-    if (!total) return this.file.setDetails(`${format}, empty`);
-    const size = files === 1 && !unpackedSize ? "" : `, unpacks to ${formatBytes(Math.max(unpackedSize, 0))}`;
-    this.file.setDetails(
-      `${format}, ${truncated ? "more than " : ""}${plural(files, "file")}${format === "gzip" || format === "bzip2" || format === "xz" ? "" : size}`,
-    );
+    const hasSize = (files !== 1 || unpackedSize > 0) && !["gzip", "bzip2", "xz"].includes(format);
+    const size = hasSize ? `, unpacks to ${formatBytes(Math.max(unpackedSize, 0))}` : "";
+    this.file.setDetails(total ? `${format}, ${truncated ? "more than " : ""}${plural(files, "file")}${size}` : `${format}, empty`);
   }
 
   /** Load the entries missing from the first response. */
@@ -118,9 +114,7 @@ class Archive {
     const top = Math.max(0, Math.floor(scrollTop / ROW_HEIGHT) - OVERSCAN);
     const rows = this.rows.slice(top, Math.ceil((scrollTop + clientHeight) / ROW_HEIGHT) + OVERSCAN);
     this.content.replaceChildren(...rows.map((row, offset) => this.createRow(row, top + offset)));
-    const active = this.content.querySelector(".active");
-    if (active) this.list.setAttribute("aria-activedescendant", active.id);
-    else this.list.removeAttribute("aria-activedescendant");
+    this.list.setAttribute("aria-activedescendant", this.content.querySelector(".active")?.id ?? "");
   }
 
   createRow(row, at) {
@@ -151,9 +145,9 @@ class Archive {
   }
 
   onClick(event) {
-    const at = event.target.closest(".member")?.dataset.at;
-    if (at === undefined) return;
-    this.at = Number(at);
+    const row = event.target.closest(".member");
+    if (!row) return;
+    this.at = Number(row.dataset.at);
     this.activate();
   }
 
@@ -167,19 +161,13 @@ class Archive {
 
   openMember(row) {
     this.member?.close();
-    this.openRow = row;
-    const member = new ArchiveMemberView(this.file, {
-      at: row.at,
-      name: row.name || "file",
-      size: row.size,
-      path: visibleName(row.path),
-      onBack: () => this.closeMember(),
-    });
-    this.listing.hidden = true;
     this.member?.element.remove();
-    this.member = member;
-    this.element.append(member.element);
-    member.element.querySelector("button").focus();
+    this.openRow = row;
+    const { at, size } = row;
+    this.member = new ArchiveMemberView(this.file, { at, size, name: row.name || "file", path: visibleName(row.path), onBack: () => this.closeMember() });
+    this.listing.hidden = true;
+    this.element.append(this.member.element);
+    this.member.element.querySelector("button").focus();
   }
 
   closeMember() {
@@ -195,10 +183,8 @@ class Archive {
     if (event.altKey || event.ctrlKey || event.metaKey) return;
     const row = this.rows[this.at];
     const page = Math.max(1, Math.floor(this.list.clientHeight / ROW_HEIGHT) - 1);
-    const to = { ArrowUp: this.at - 1, ArrowDown: this.at + 1, PageUp: this.at - page, PageDown: this.at + page, Home: 0, End: this.rows.length - 1 }[
-      event.key
-    ];
-    if (to !== undefined) this.moveTo(to);
+    const by = { ArrowUp: -1, ArrowDown: 1, PageUp: -page, PageDown: page, Home: -this.at, End: this.rows.length }[event.key];
+    if (by !== undefined) this.moveTo(this.at + by);
     else if (event.key === "Enter" || event.key === " ") this.activate();
     else if (event.key === "ArrowRight" && row?.children) row.open ? this.moveTo(this.at + 1) : this.activate();
     else if (event.key === "ArrowLeft" && row?.children && row.open) this.activate();

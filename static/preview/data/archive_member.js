@@ -1,46 +1,50 @@
 // An archive member, presented to a kind's module as a file.
 
-import { h, icon } from "../../core/dom.js";
+import { h } from "../../core/dom.js";
 import { formatBytes } from "../../core/format.js";
 import { emit, currentRun } from "../../core/event_stream.js";
 import { parentOf } from "../../core/paths.js";
-import { loadKind } from "../loader.js";
-import { showProgress } from "../progress_note.js";
+import { loadModule, PreviewFile } from "../file.js";
+import { downloadLink, messageView, quietButton, showProgress } from "../parts.js";
 import { fetchWithRetry } from "../../core/loading/fetch.js";
 
 /** Stands in for a file inside an archive; requests go to the archive. */
-class ArchiveMemberFile {
-  constructor(memberView, archive, at, name, size) {
+class ArchiveMemberFile extends PreviewFile {
+  constructor(memberView, archive, { at, name, size }) {
+    const { element, passwords } = archive.preview;
+    const setFullScreen = (on) => archive.preview.setFullScreen(on);
+    const preview = { element, passwords, setFullScreen, openAs: (kind) => memberView.show(kind), load: () => memberView.show("") };
+    super(preview, archive.path, archive.entry && { ...archive.entry, size }, archive.step || "0", false, null);
     this.memberView = memberView;
     this.archive = archive;
     this.at = at;
     this.name = name;
-    this.step = archive.step || "0";
-    this.path = archive.path;
-    this.entry = archive.entry && { ...archive.entry, size };
-    this.preview = { element: archive.preview.element, setFullScreen: (on) => archive.preview.setFullScreen(on), openAs: (kind) => memberView.show(kind) };
+    this.controller = archive.controller;
   }
 
   get version() {
     return this.archive.version;
   }
 
-  view({ as, ...options } = /** @type {{ as?: string }} */ ({})) {
+  view({ as, ...options } = /** @type {Record<string, any>} */ ({})) {
     return this.archive.view({ as: "archive", member: this.at, ...(as ? { member_as: as } : {}), ...options });
   }
 
   raw() {
-    return this.archive.view({ as: "archive", member: this.at, raw: 1 });
+    return this.view({ raw: 1 });
   }
 
   address(what, options = {}) {
     return what === "files" ? this.raw() : this.view(options);
   }
 
+  /** Return the member's kind, its page module and its view. */
+  fetch(options = {}) {
+    return super.ask(options);
+  }
+
   async ask(options = {}) {
-    const { as, ...rest } = options;
-    const { view } = await this.archive.ask({ as: "archive", member: this.at, ...(as ? { member_as: as } : {}), ...rest });
-    return view;
+    return (await this.fetch(options)).view;
   }
 
   setDetails(text) {
@@ -56,18 +60,25 @@ class ArchiveMemberFile {
 export class ArchiveMemberView {
   constructor(archive, { at, name, size, path, onBack }) {
     this.size = size;
-    this.member = new ArchiveMemberFile(this, archive, at, name, size);
+    this.member = new ArchiveMemberFile(this, archive, { at, name, size });
     this.details = h("small", { class: "num" });
     this.tools = h("span", { class: "tools" });
     this.canvas = h("div", { class: "inset", tabindex: "0" });
     const back = h("button", { class: "quiet", "aria-label": "Back to archive", onclick: onBack }, h("span", { "aria-hidden": "true" }, "‹"), "Archive");
-    const downloadLink = h("a", { class: "quiet", href: this.member.raw(), download: name }, "Download");
-    const extractButton = h("button", { class: "quiet", onclick: () => this.extract(name, extractButton) }, "Extract to workspace");
+    const extractButton = quietButton("Extract to workspace", () => this.extract(name, extractButton));
     extractButton.hidden = !currentRun.canEditFiles || !archive.preview.onMove; // a file's own tab has no uploads
     this.element = h(
       "div",
       { class: "member-view" },
-      h("div", { class: "header" }, h("span", {}, back), h("b", { title: path }, path), this.details, this.tools, h("span", {}, extractButton, downloadLink)),
+      h(
+        "div",
+        { class: "header" },
+        h("span", {}, back),
+        h("b", { title: path }, path),
+        this.details,
+        this.tools,
+        h("span", {}, extractButton, downloadLink(this.member)),
+      ),
       this.canvas,
     );
     this.element.addEventListener("keydown", (event) => {
@@ -85,16 +96,20 @@ export class ArchiveMemberView {
     this.currentView?.close?.();
     this.currentView = null;
     this.tools.replaceChildren();
-    const done = showProgress("Loading", (words) => request === this.request && this.showMessage(words));
+    const show = (element, className) => {
+      this.canvas.className = `inset ${className}`;
+      this.canvas.replaceChildren(element);
+    };
+    const done = showProgress("Loading", (words) => request === this.request && show(words, "message"));
     try {
-      const { kind, view } = await this.member.archive.ask({ as: "archive", member: this.member.at, ...(as ? { member_as: as } : {}) });
-      const shown = await (await loadKind(kind)).open(this.member, view);
+      const { kind, page, rendered, view } = await this.member.fetch(as ? { as } : {});
+      this.member.rendered = rendered;
+      const shown = await (await loadModule(page, kind)).open(this.member, view);
       if (request !== this.request) return void shown.close?.();
       this.currentView = shown;
-      this.canvas.className = `inset kind-${kind}`;
-      this.canvas.replaceChildren(shown.element);
+      show(shown.element, `kind-${kind}`);
     } catch (error) {
-      if (request === this.request) this.showMessage(h("p", {}, error.message));
+      if (request === this.request) show(messageView(error.message), "message");
     } finally {
       done();
     }
@@ -113,11 +128,6 @@ export class ArchiveMemberView {
     } finally {
       button.disabled = false;
     }
-  }
-
-  showMessage(words) {
-    this.canvas.className = "inset message";
-    this.canvas.replaceChildren(h("div", { class: "message" }, icon("file"), words));
   }
 
   setDetails(text) {

@@ -2,17 +2,68 @@
 
 import { h } from "../../core/dom.js";
 import { formatBytes, formatNumber } from "../../core/format.js";
-import { RangeReader } from "./range_reader.js";
+import { fetchWithRetry } from "../../core/loading/fetch.js";
+import { oncePerFrame } from "../parts.js";
 
 const WIDTH = 16;
 const LINE_HEIGHT = 20; // row height in pixels
 const MAX_HEIGHT = 8_000_000; // pixels; browsers limit the height of elements
 const IDLE_MS = 250; // ms of idle time before strings are searched
+const CHUNK_SIZE = 8192;
+const MAX_CHUNKS = 64; // held
+const MAX_REQUESTED = 4; // at once
+const SETTLE_MS = 60; // ms after the last movement, before chunks are requested
+
+/** Reads a file of any size with range requests. */
+class RangeReader {
+  constructor(file, { head, size }, onChunk) {
+    this.file = file;
+    this.size = size;
+    this.onChunk = onChunk;
+    this.head = Uint8Array.from(head.match(/../g) ?? [], (pair) => parseInt(pair, 16));
+    this.chunks = new Map(); // by index; null while it loads
+    this.wanted = new Set();
+  }
+
+  /** Return up to `length` bytes from an offset; null if not loaded yet (starts loading). */
+  at(offset, length) {
+    const end = Math.min(offset + length, this.size);
+    if (end <= this.head.length) return this.head.subarray(offset, end);
+    const index = Math.floor(offset / CHUNK_SIZE);
+    const chunk = this.chunks.get(index);
+    if (chunk) return chunk.subarray(offset - index * CHUNK_SIZE, end - index * CHUNK_SIZE);
+    if (chunk === null) return null;
+    this.wanted.add(index);
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.load(), SETTLE_MS);
+    return null;
+  }
+
+  /** Load the chunks wanted last: those are visible. */
+  load() {
+    for (const index of [...this.wanted].slice(-MAX_REQUESTED)) {
+      this.chunks.set(index, null);
+      this.fetch(index).catch(() => this.chunks.delete(index));
+    }
+    this.wanted.clear();
+  }
+
+  async fetch(index) {
+    const first = index * CHUNK_SIZE;
+    const last = Math.min(first + CHUNK_SIZE, this.size) - 1;
+    const response = await fetchWithRetry(this.file.address("files", {}), { headers: { Range: `bytes=${first}-${last}` } });
+    if (response.status !== 206) throw new Error(`The server answered ${response.status}.`);
+    this.chunks.set(index, new Uint8Array(await response.arrayBuffer()));
+    for (const oldest of [...this.chunks.keys()].slice(0, -MAX_CHUNKS)) this.chunks.delete(oldest);
+    this.onChunk();
+  }
+}
 
 class HexView {
   constructor(file, first) {
     this.file = file;
     this.top = 0;
+    this.draw = oncePerFrame(() => this.closed || this.paint());
     this.description = h("p", { class: "file-type" });
     this.properties = h("dl");
     this.offsetField = h("input", { type: "text", size: 12, placeholder: "offset, 0x… or %", "aria-label": "Go to offset", spellcheck: "false" });
@@ -124,13 +175,6 @@ class HexView {
   show(offset) {
     this.marked = offset;
     this.move(Math.floor(offset / WIDTH));
-  }
-
-  draw() {
-    this.pending ||= requestAnimationFrame(() => {
-      this.pending = 0;
-      if (!this.closed) this.paint();
-    });
   }
 
   paint() {

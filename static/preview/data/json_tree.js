@@ -3,7 +3,7 @@
 import { copyText, h, icon } from "../../core/dom.js";
 import { formatNumber, plural } from "../../core/format.js";
 import { markInvisible } from "../text/rows.js";
-import { sourceToggle } from "../source_toggle.js";
+import { quietButton, sourceToggle } from "../parts.js";
 import { openSource } from "../text/text.js";
 
 const PAGE = 200; // children per response
@@ -12,7 +12,7 @@ const MAX_SUMMARY = 72; // characters of the summary of a collapsed branch
 const MAX_REOPENED = 60; // branches expanded again after the file changed
 
 export async function open(file, first) {
-  file.setTools(...sourceToggle(file, "json", ""));
+  file.setTools(...sourceToggle(file, ""));
   const element = h("div", { class: "tree-view" });
   let view = null;
   const update = async (next) => {
@@ -41,16 +41,12 @@ class JsonTree {
     this.file = file;
     this.root = h("div", { class: "branches", role: "tree", "aria-label": `Contents of ${file.name}` });
     this.path = h("code", { class: "path" });
-    const tool = (name, act) => h("button", { class: "quiet", onclick: act }, name);
-    this.bar = h(
-      "div",
-      { class: "about" },
-      this.path,
-      tool("Copy path", (event) => copyText(this.path.textContent, event.target)),
-      tool("Copy value", (event) => copyText(this.value(), event.target)),
-      tool("Collapse all", () => this.collapseAll()),
-    );
-    this.element = h("div", { class: "tree-box" }, this.root, this.bar);
+    const tools = [
+      quietButton("Copy path", (event) => copyText(this.path.textContent, event.target)),
+      quietButton("Copy value", (event) => copyText(this.value(), event.target)),
+      quietButton("Collapse all", () => this.collapseAll()),
+    ];
+    this.element = h("div", { class: "tree-box" }, this.root, h("div", { class: "about" }, this.path, ...tools));
     this.root.addEventListener("click", (event) => this.onClick(event));
     this.root.addEventListener("keydown", (event) => this.onKey(event));
     this.root.addEventListener("focusin", (event) => this.showPath(event.target));
@@ -129,22 +125,12 @@ class JsonTree {
     );
     const parts = [text];
     if (node.type === "invalid") parts.push(h("span", { class: "reason" }, node.reason));
-    if (node.length) {
-      const more = h(
-        "button",
-        {
-          class: "quiet",
-          tabindex: "-1",
-          onclick: async () => {
-            const { value } = await this.file.ask({ address, value: 1 });
-            text.replaceChildren("“", ...markInvisible(value), "”");
-            more.remove();
-          },
-        },
-        `… show all ${plural(node.length, "character")}`,
-      );
-      parts.push(more);
-    }
+    const showAll = async ({ target }) => {
+      const { value } = await this.file.ask({ address, value: 1 });
+      text.replaceChildren("“", ...markInvisible(value), "”");
+      target.remove();
+    };
+    if (node.length) parts.push(quietButton(`… show all ${plural(node.length, "character")}`, showAll, { tabindex: "-1" }));
     return parts;
   }
 

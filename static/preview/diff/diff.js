@@ -1,10 +1,17 @@
 // How a step changed a file: lines, images or the facts of both versions.
 
 import { h } from "../../core/dom.js";
-import { formatBytes, formatMode, plural } from "../../core/format.js";
+import { formatBytes, formatMode, formatNumber, plural } from "../../core/format.js";
 import { emit } from "../../core/event_stream.js";
+import { quietButton } from "../parts.js";
 import { renderTextDiff } from "./text_diff.js";
-import { renderImageDiff } from "./image_diff.js";
+
+const BROWSER_IMAGE = /\.(png|jpe?g|gif|webp|avif|bmp)$/i;
+const MODES = [
+  ["side-by-side", "Side by side"],
+  ["swipe", "Swipe"],
+  ["blend", "Blend"],
+];
 
 export async function open(file, view) {
   const { before, after, step } = view;
@@ -34,7 +41,7 @@ function versionButton(file, step) {
   const openVersion = () => emit("open-version", { path: file.path, step: Number(step) });
   const inStudio = Boolean(document.querySelector(".workspace"));
   if (!inStudio) return h("a", { class: "quiet", href: versionUrl(step) }, `After step ${step}`);
-  return h("button", { class: "quiet", title: `Show the file after step ${step}`, onclick: openVersion }, `After step ${step}`);
+  return quietButton(`After step ${step}`, openVersion, { title: `Show the file after step ${step}` });
 }
 
 function versionUrl(step) {
@@ -82,4 +89,53 @@ function renderFacts(file, { before, after, step, base = null }) {
       ),
     ),
   };
+}
+
+/** Two versions of an image: side by side, with a divider, or blended. */
+function renderImageDiff(file, { before, after, step, base = null }, addTool) {
+  const old = base === null ? { at: step - 1, when: `before step ${step}` } : { at: base, when: `after step ${base}` };
+  const now = { at: step, when: `after step ${step}` };
+  const sides = [before && { ...before, ...old, label: "before" }, after && { ...after, ...now, label: "after" }].filter(Boolean);
+  const element = h("div", { class: "images side-by-side" }, ...sides.map((side) => figure(file, side)));
+  if (sides.length < 2) return { element };
+  let chosen = false;
+  const slider = h("input", { type: "range", min: "0", max: "100", value: "50", "aria-label": "Visible part of the newer image" });
+  slider.addEventListener("input", () => element.style.setProperty("--seen", `${slider.value}%`));
+  const bar = h("div", { class: "slider", hidden: true }, h("span", {}, "before"), slider, h("span", {}, "after"));
+  element.prepend(bar);
+  const buttons = MODES.map(([mode, label]) => quietButton(label, () => ((chosen = true), setMode(mode))));
+  const setMode = (wanted) => {
+    element.className = `images ${wanted}`;
+    bar.hidden = wanted === "side-by-side";
+    MODES.forEach(([mode], index) => buttons[index].setAttribute("aria-pressed", String(mode === wanted)));
+  };
+  setMode("swipe");
+  element.addEventListener("load", () => chosen || sameSize(element) || setMode("side-by-side"), true);
+  addTool(h("span", { class: "modes", role: "group", "aria-label": "Comparison mode" }, ...buttons));
+  return { element };
+}
+
+/** Whether the loaded images have the same size. */
+function sameSize(element) {
+  const [one, other] = [...element.querySelectorAll("img")].filter((image) => image.naturalWidth);
+  return !other || (one.naturalWidth === other.naturalWidth && one.naturalHeight === other.naturalHeight);
+}
+
+function figure(file, side) {
+  const options = { step: side.at, v: side.hash ?? "" };
+  const converted = file.address("view", { as: "image", frame: 0, ...options });
+  const image = h("img", { alt: `${file.name} ${side.when}`, draggable: "false" });
+  const size = h("span", { class: "num" }, formatBytes(side.size));
+  image.addEventListener("load", () => {
+    size.textContent = `${formatNumber(image.naturalWidth)} × ${formatNumber(image.naturalHeight)} · ${formatBytes(side.size)}`;
+  });
+  let usesConverted = !BROWSER_IMAGE.test(file.name);
+  image.addEventListener("error", () => {
+    if (usesConverted) return image.replaceWith(h("p", { class: "note" }, "This image cannot be displayed."));
+    usesConverted = true;
+    image.src = converted;
+    return undefined;
+  });
+  image.src = usesConverted ? converted : file.address("files", { inline: 1, ...options });
+  return h("figure", { class: side.label }, h("div", { class: "image-frame" }, image), h("figcaption", {}, h("b", {}, side.when), " ", size));
 }

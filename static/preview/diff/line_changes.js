@@ -2,7 +2,6 @@
 // The package's own comparison starts with characters and takes minutes for large texts.
 
 import { loadLibrary } from "../../core/loading/libraries.js";
-import { commonEnds } from "../text/common_ends.js";
 
 const TIMEOUT_MS = 700; // of each comparison; beyond it, a part counts as replaced
 const MAX_BLOCK = 20_000; // characters of a changed block that is compared by word
@@ -122,6 +121,16 @@ function* differing(parts, startA, startB) {
       [fromA, fromB] = [toA, toB] = [toA + length, toB + length];
     }
   }
+}
+
+/** Return how many items two arrays or strings share at the start and, of the rest, at the end. */
+export function commonEnds(a, b) {
+  const limit = Math.min(a.length, b.length);
+  let head = 0;
+  while (head < limit && a[head] === b[head]) head++;
+  let tail = 0;
+  while (tail < limit - head && a[a.length - 1 - tail] === b[b.length - 1 - tail]) tail++;
+  return { head, tail };
 }
 
 const lengthOf = (value) => (typeof value === "string" ? value.length : value.reduce((sum, line) => sum + line.length, 0));

@@ -3,6 +3,7 @@
 import { h, iconButton } from "../../core/dom.js";
 import { formatMode, formatNumber, plural } from "../../core/format.js";
 import { canWrap, loadCodeMirror, loadLanguage, viewExtensions } from "../text/code_view.js";
+import { quietButton } from "../parts.js";
 import { loadMerge } from "./line_changes.js";
 
 const MIN_SPLIT_WIDTH = 760; // minimum width in pixels for two columns
@@ -68,16 +69,8 @@ class TextDiff {
   tools() {
     if (!this.both) return [];
     const tool = (name, label, move) => iconButton(name, label, () => move(this.current));
-    this.splitButton = h(
-      "button",
-      {
-        class: "quiet",
-        "aria-pressed": String(this.split),
-        hidden: this.needsColumns,
-        onclick: () => this.layout((this.chosen = !this.split)),
-      },
-      "Side by side",
-    );
+    const toggle = () => this.layout((this.chosen = !this.split));
+    this.splitButton = quietButton("Side by side", toggle, { "aria-pressed": String(this.split), hidden: this.needsColumns });
     return [tool("up", "Previous change", this.merge.goToPreviousChunk), tool("down", "Next change", this.merge.goToNextChunk), this.splitButton];
   }
 

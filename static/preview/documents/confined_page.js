@@ -1,7 +1,8 @@
 // Checks whether the browser keeps a framed page offline; asks the user if it does not.
 
-import { h, icon } from "../../core/dom.js";
+import { h } from "../../core/dom.js";
 import { apiUrl } from "../../core/event_stream.js";
+import { messageView, quietButton } from "../parts.js";
 
 const TIMEOUT_MS = 10_000;
 let result;
@@ -30,17 +31,9 @@ function probe() {
 }
 
 /** Explain the limits of this browser and let the user choose: `onChoose("off" | "unconfined")`. */
-export function confinementPrompt(onChoose) {
-  const choice = (words, scripts) => h("button", { class: "quiet", onclick: () => onChoose(scripts) }, words);
-  return h(
-    "div",
-    { class: "message" },
-    icon("file"),
-    h(
-      "p",
-      {},
-      "This browser cannot keep a page offline. With scripts, the page could send the files in its folder to any host. Without scripts, it can still contact the hosts that it names. Current versions of Chrome and Edge keep pages offline.",
-    ),
-    h("div", {}, choice("Show without scripts", "off"), choice("Run scripts", "unconfined")),
+export const confinementPrompt = (onChoose) =>
+  messageView(
+    "This browser cannot keep a page offline. With scripts, the page could send the files in its folder to any host. Without scripts, it can still contact the hosts that it names. Current versions of Chrome and Edge keep pages offline.",
+    quietButton("Show without scripts", () => onChoose("off")),
+    quietButton("Run scripts", () => onChoose("unconfined")),
   );
-}

@@ -2,6 +2,7 @@
 
 import { h } from "../../core/dom.js";
 import { plural } from "../../core/format.js";
+import { oncePerFrame, quietButton } from "../parts.js";
 
 const MAX_ADDRESSES = 60;
 
@@ -12,9 +13,9 @@ export class ExternalRequests {
     this.allowed = false;
     this.summary = h("summary");
     this.list = h("ul");
-    this.button = h("button", { class: "quiet", onclick: () => this.toggle() });
-    this.details = h("details", {}, this.summary, this.list);
-    this.element = h("div", { class: "external-requests", role: "status", hidden: true }, this.details, this.button);
+    this.button = quietButton("", () => this.toggle());
+    this.show = oncePerFrame(() => this.render());
+    this.element = h("div", { class: "external-requests", role: "status", hidden: true }, h("details", {}, this.summary, this.list), this.button);
     this.add(addresses);
   }
 
@@ -23,20 +24,17 @@ export class ExternalRequests {
     for (const address of addresses) {
       if (this.addresses.size < MAX_ADDRESSES && hostOf(address)) this.addresses.add(new URL(address).href);
     }
-    this.pending ||= requestAnimationFrame(() => {
-      this.pending = 0;
-      this.show();
-    });
+    this.show();
   }
 
   toggle() {
     this.allowed = !this.allowed;
     this.addresses.clear();
-    this.show();
+    this.render();
     this.onAllow(this.allowed);
   }
 
-  show() {
+  render() {
     const addresses = [...this.addresses];
     const hosts = [...new Set(addresses.map(hostOf))];
     this.element.hidden = !addresses.length && !this.allowed;

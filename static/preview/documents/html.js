@@ -5,6 +5,7 @@ import { formatBytes } from "../../core/format.js";
 import { apiUrl, on, runApiUrl } from "../../core/event_stream.js";
 import { fetchJson } from "../../core/loading/fetch.js";
 import { isConfined, confinementPrompt } from "./confined_page.js";
+import { messageView, quietButton } from "../parts.js";
 import { ExternalRequests } from "./external_requests.js";
 
 const TOKEN_REUSE_MS = 30 * 60 * 1000; // a frame token is valid for an hour
@@ -43,15 +44,15 @@ class HtmlPreview {
 
   addTools({ title, size }) {
     this.file.setDetails(title);
-    const source = h("button", { class: "quiet", onclick: () => this.file.preview.openAs("text") }, "Source");
-    const reload = h("button", { class: "quiet", onclick: () => this.reload(true) }, "Reload");
-    this.file.setTools(source, reload);
+    const source = quietButton("Source", () => this.file.preview.openAs("text"));
+    this.file.setTools(
+      source,
+      quietButton("Reload", () => this.reload(true)),
+    );
     if (!size) return void this.frames.replaceChildren(h("p", { class: "message" }, "This file is empty."));
     if (size <= MAX_AUTOMATIC) return void this.show();
-    const showButton = h("button", { class: "quiet", onclick: () => this.show() }, "Show anyway");
-    this.frames.replaceChildren(
-      h("div", { class: "message" }, icon("file"), h("p", {}, `This page is large (${formatBytes(size)}) and may load slowly.`), h("div", {}, showButton)),
-    );
+    const showButton = quietButton("Show anyway", () => this.show());
+    this.frames.replaceChildren(messageView(`This page is large (${formatBytes(size)}) and may load slowly.`, showButton));
   }
 
   update(first) {
@@ -170,9 +171,9 @@ class HtmlPreview {
 
   showLocation() {
     const otherPage = this.path !== this.file.path;
-    const back = h("button", { class: "quiet", onclick: () => this.back() }, `Back to ${this.file.name}`);
+    const back = quietButton(`Back to ${this.file.name}`, () => this.back());
     if (otherPage) return void this.showNote("This is another page of the workspace.", back);
-    const run = h("button", { class: "quiet", onclick: () => this.setScripts("unconfined") }, "Run scripts");
+    const run = quietButton("Run scripts", () => this.setScripts("unconfined"));
     this.showNote(NOTES[this.scripts], ...(this.scripts === "off" ? [run] : []));
   }
 

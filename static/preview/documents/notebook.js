@@ -5,7 +5,7 @@ import { plural } from "../../core/format.js";
 import { insertHtml, loadSanitiser } from "../../core/text/sanitised_html.js";
 import { LazyList } from "../lazy_list.js";
 import { renderRow } from "../text/rows.js";
-import { sourceToggle } from "../source_toggle.js";
+import { sourceToggle } from "../parts.js";
 
 export async function open(file, first) {
   await Promise.all([loadSanitiser(), loadStyles("preview/text/text.css")]);
@@ -15,7 +15,7 @@ export async function open(file, first) {
 class Notebook extends LazyList {
   constructor(file, first) {
     super(file, first, "cells", "notebook", "This notebook has no cells.");
-    file.setTools(...sourceToggle(file, "notebook", ""));
+    file.setTools(...sourceToggle(file, ""));
   }
 
   statusText({ total, language }) {

@@ -2,7 +2,7 @@
 
 import { h } from "../../core/dom.js";
 import { formatClock, formatNumber, formatSeconds } from "../../core/format.js";
-import { addMediaKeys, determineDuration, playButton, playbackError, reloadMedia, mediaUrl, speedSelect, volumeSlider, zoomButton } from "./player.js";
+import { determineDuration, mediaUrl, playbackError, PlayerControls, reloadMedia, unload } from "./player.js";
 import { createWaveform, decodeChannels } from "./waveform.js";
 
 const MAX_BYTES = 32 * 1024 * 1024;
@@ -15,40 +15,24 @@ class AudioPreview {
     this.first = first;
     this.media = media;
     this.wave = wave;
-    this.play = playButton(() => this.toggle());
-    this.time = h("span", { class: "time num" });
     this.note = h("p", { class: "note", role: "status" });
     const loop = toggleButton("Loop", "Repeat a selection: drag to change it", () => wave.toggleLoop());
     const spectrogram = toggleButton("Spectrogram", "Frequencies over time", () => this.toggleSpectrogram());
-    this.element = h(
-      "div",
-      { class: "audio" },
-      wave.element,
-      h(
-        "div",
-        { class: "row" },
-        this.play,
-        this.time,
-        h("span", { class: "grow" }),
-        zoomButton(false, (by) => this.zoom(by)),
-        zoomButton(true, (by) => this.zoom(by)),
-        loop,
-        spectrogram,
-        speedSelect((rate) => (media.playbackRate = rate)),
-        volumeSlider((volume) => (media.volume = volume)),
-      ),
-      this.note,
-      media,
-    );
-    addMediaKeys(this.element, {
+    this.element = h("div", { class: "audio" });
+    const actions = {
       toggle: () => this.toggle(),
       seek: (at) => wave.surfer.setTime(at),
       now: () => media.currentTime,
       length: () => this.seconds,
-    });
+      zoom: (by) => this.zoom(by),
+      setRate: (rate) => (media.playbackRate = rate),
+      setVolume: (volume) => (media.volume = volume),
+    };
+    this.controls = new PlayerControls(this.element, actions, { more: [loop, spectrogram] });
+    this.element.append(wave.element, this.controls.element, this.note, media);
     determineDuration(media);
     for (const name of ["timeupdate", "seeking"]) wave.surfer.on(name, () => this.tick());
-    for (const name of ["play", "pause", "ended"]) media.addEventListener(name, () => this.play.show(!media.paused));
+    for (const name of ["play", "pause", "ended"]) media.addEventListener(name, () => this.controls.showPlaying(!media.paused));
     media.addEventListener("durationchange", () => this.showDetails());
     media.addEventListener("loadedmetadata", () => this.first.peaks.length || this.decode("waveform"));
     media.addEventListener("error", () => this.onError());
@@ -90,9 +74,7 @@ class AudioPreview {
     this.closed = true;
     this.controller?.abort();
     this.wave.close();
-    this.media.pause();
-    this.media.removeAttribute("src");
-    this.media.load();
+    unload(this.media);
   }
 
   toggle() {
@@ -102,7 +84,7 @@ class AudioPreview {
 
   tick() {
     this.wave.showPosition(Math.min(this.media.currentTime, this.seconds), this.seconds);
-    this.time.textContent = `${formatClock(this.media.currentTime)} / ${formatClock(this.seconds)}`;
+    this.controls.showTime();
   }
 
   zoom(by) {

@@ -3,6 +3,7 @@
 import { h } from "../../core/dom.js";
 import { formatNumber, plural } from "../../core/format.js";
 import { fetchWithRetry } from "../../core/loading/fetch.js";
+import { quietButton } from "../parts.js";
 
 const SIZES = [72, 48, 32, 24, 18, 14];
 const MAX_CHARACTERS = 600; // characters shown; more on demand
@@ -93,8 +94,8 @@ class FontPreview {
       h("label", { class: "sample" }, h("span", {}, "Sample"), this.field),
       this.missing,
       h("div", { class: "lines" }, ...this.lines),
-      ...(samples.length > 1 ? [h("div", { class: "others" }, ...samples.slice(1).map((text) => h("p", { class: "face", dir: "auto" }, text)))] : []),
-      ...(rows.length ? [h("div", { class: "rows" }, ...rows)] : []),
+      h("div", { class: "others", hidden: samples.length < 2 }, ...samples.slice(1).map((text) => h("p", { class: "face", dir: "auto" }, text))),
+      h("div", { class: "rows", hidden: !rows.length }, ...rows),
       this.facts(),
       this.grid(),
     );
@@ -105,16 +106,11 @@ class FontPreview {
   memberList() {
     if (!this.first.fonts.length) return [];
     const options = this.first.fonts.map((name, at) => h("option", { value: at, selected: at === this.member }, name));
-    const select = h(
-      "select",
-      {
-        onchange: async () => {
-          this.member = select.selectedIndex;
-          await this.show(await this.file.ask({ font: this.member }));
-        },
-      },
-      ...options,
-    );
+    const show = async () => {
+      this.member = select.selectedIndex;
+      await this.show(await this.file.ask({ font: this.member }));
+    };
+    const select = h("select", { onchange: show }, ...options);
     return [h("label", { class: "axis" }, h("span", {}, "Font"), select)];
   }
 
@@ -177,11 +173,9 @@ class FontPreview {
         all.append(h("span", { title: name }, String.fromCodePoint(code)));
       }
     }
-    const rest = this.first.characters - limit;
-    const more =
-      rest > 0 &&
-      h("button", { class: "quiet", onclick: () => block.replaceWith(this.grid(limit * 4)) }, `Show more of ${formatNumber(this.first.characters)} characters`);
-    const block = h("div", { class: "all" }, all, more || null);
+    const { characters } = this.first;
+    const more = characters > limit ? quietButton(`Show more of ${formatNumber(characters)} characters`, () => block.replaceWith(this.grid(limit * 4))) : null;
+    const block = h("div", { class: "all" }, all, more);
     return block;
   }
 
@@ -194,5 +188,5 @@ class FontPreview {
 export async function open(file, first) {
   const specimen = new FontPreview(file);
   await specimen.show(first);
-  return { element: specimen.element, update: (next) => specimen.update(next), close: () => specimen.close() };
+  return specimen;
 }

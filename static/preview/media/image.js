@@ -3,12 +3,13 @@
 import { h, icon } from "../../core/dom.js";
 import { formatNumber, plural } from "../../core/format.js";
 import { emit } from "../../core/event_stream.js";
+import { quietButton } from "../parts.js";
 import { ImageZoom } from "./zoom.js";
 
 const QUICK_SIZE = 1280; // pixels of the preview shown before a large image loads
 
 class ImagePreview {
-  constructor(file) {
+  constructor(file, first) {
     this.file = file;
     this.image = h("img", { alt: file.name, draggable: "false" });
     this.zoom = new ImageZoom(this.image, `Image ${file.name}`);
@@ -19,6 +20,15 @@ class ImagePreview {
     this.element.prepend(this.notes);
     this.page = 0;
     this.element.addEventListener("keydown", (event) => this.onKey(event));
+    this.update(first);
+  }
+
+  close() {
+    this.zoom.close();
+  }
+
+  update(first) {
+    this.show(first);
   }
 
   /** Show the image of a first response; the previous one stays until it has loaded. */
@@ -27,7 +37,7 @@ class ImagePreview {
     this.page = Math.min(this.page, Math.max(0, first.pages.length - 1));
     this.isFullSize = false;
     this.showDetails();
-    this.offerComparison();
+    this.onFileChanged();
     this.listPages();
     const [width, height] = this.pageSize;
     this.zoom.size(width, height);
@@ -107,21 +117,20 @@ class ImagePreview {
   }
 
   /** Offer a comparison with the previous version of an image changed by a step. */
-  offerComparison() {
+  onFileChanged() {
     const { path, preview } = this.file;
     const step = preview.changedIn?.(path, this.file.step ?? undefined);
     if (step === undefined) return;
-    const title = `Compare with the version before step ${step}`;
-    this.file.setTools(h("button", { class: "quiet", title, onclick: () => emit("open-version", { path, step, compared: true }) }, icon("diff"), "Compare"));
+    const compare = quietButton("Compare", () => emit("open-version", { path, step, compared: true }), {
+      title: `Compare with the version before step ${step}`,
+    });
+    compare.prepend(icon("diff"));
+    this.file.setTools(compare);
   }
 
   offerFullSize() {
-    const open = h("button", { class: "quiet", onclick: () => this.showFullSize() }, "Show full size");
-    this.addNote(
-      `Scaled down to ${formatNumber(this.first.max_converted_side)} pixels.`,
-      "",
-      this.first.browser_displays && !this.first.page_noun ? open : null,
-    );
+    const open = this.first.browser_displays && !this.first.page_noun ? quietButton("Show full size", () => this.showFullSize()) : null;
+    this.addNote(`Scaled down to ${formatNumber(this.first.max_converted_side)} pixels.`, "", open);
   }
 
   showFullSize() {
@@ -164,8 +173,4 @@ class ImagePreview {
   }
 }
 
-export function open(file, first) {
-  const image = new ImagePreview(file);
-  image.show(first);
-  return { element: image.element, update: (next) => void image.show(next), onFileChanged: () => image.offerComparison(), close: () => image.zoom.close() };
-}
+export const open = (file, first) => new ImagePreview(file, first);

@@ -2,7 +2,7 @@
 
 import { h } from "../../core/dom.js";
 import { formatClock, formatNumber, plural } from "../../core/format.js";
-import { addMediaKeys, playButton, speedSelect, volumeSlider, zoomButton } from "./player.js";
+import { PlayerControls } from "./player.js";
 import { COLOURS, PianoRoll } from "./piano_roll.js";
 import { AHEAD_SECONDS, createSynth } from "./synth.js";
 
@@ -15,43 +15,31 @@ class MidiPreview {
     this.rate = 1;
     this.volume = 0.8;
     this.roll = new PianoRoll((at) => this.seek(at));
-    this.play = playButton(() => this.toggle());
-    this.time = h("span", { class: "time num" });
     this.tracks = h("div", { class: "tracks", role: "group", "aria-label": "Tracks" });
     this.note = h("p", { class: "note", role: "status" });
-    this.element = h(
-      "div",
-      { class: "midi" },
-      h(
-        "div",
-        { class: "row" },
-        this.play,
-        this.time,
-        h("span", { class: "grow" }),
-        zoomButton(false, (by) => this.roll.zoom(by)),
-        zoomButton(true, (by) => this.roll.zoom(by)),
-        speedSelect((rate) => this.setRate(rate)),
-        volumeSlider((volume) => this.setVolume(volume), this.volume),
-      ),
-      this.tracks,
-      this.note,
-      this.roll.element,
-    );
-    addMediaKeys(this.element, { toggle: () => this.toggle(), seek: (at) => this.seek(at), now: () => this.now, length: () => this.first.seconds });
-    this.show(first);
+    this.element = h("div", { class: "midi" });
+    const actions = {
+      toggle: () => this.toggle(),
+      seek: (at) => this.seek(at),
+      now: () => this.now,
+      length: () => this.first.seconds,
+      zoom: (by) => this.roll.zoom(by),
+      setRate: (rate) => this.setRate(rate),
+      setVolume: (volume) => this.setVolume(volume),
+    };
+    this.controls = new PlayerControls(this.element, actions, { volume: this.volume });
+    this.element.append(this.controls.element, this.tracks, this.note, this.roll.element);
+    this.update(first);
   }
 
-  show(first) {
+  update(first) {
     this.first = first;
     const { tracks, notes, seconds, tempo, stop_reason: stopReason } = first;
     const count = notes.start.length;
-    this.file.setDetails(
-      [plural(count, "note"), plural(tracks.filter((track) => track.note_count).length, "track"), `${formatNumber(tempo)} BPM`, formatClock(seconds)].join(
-        " · ",
-      ),
-    );
+    const used = tracks.filter((track) => track.note_count).length;
+    this.file.setDetails([plural(count, "note"), plural(used, "track"), `${formatNumber(tempo)} BPM`, formatClock(seconds)].join(" · "));
     this.note.textContent = stopReason ? `Incomplete: ${stopReason}.` : count ? "" : "There are no notes in this file.";
-    this.play.disabled = !count;
+    this.controls.play.disabled = !count;
     this.roll.muted = new Set([...this.roll.muted].filter((each) => each < tracks.length));
     this.tracks.replaceChildren(...tracks.map((track, at) => (track.note_count ? this.trackButton(track, at) : null)).filter(Boolean));
     this.roll.show(first);
@@ -75,10 +63,6 @@ class MidiPreview {
     return button;
   }
 
-  update(first) {
-    this.show(first);
-  }
-
   close() {
     this.closed = true;
     this.pause();
@@ -97,7 +81,7 @@ class MidiPreview {
   }
 
   async loadSynth() {
-    if (this.synth || this.loading || this.play.disabled) return;
+    if (this.synth || this.loading || this.controls.play.disabled) return;
     this.loading = true;
     const text = this.note.textContent;
     this.note.textContent = "Loading the instruments…";
@@ -118,7 +102,7 @@ class MidiPreview {
     this.playing = true;
     this.next = this.first.notes.start.findIndex((start) => start >= at - 0.001);
     if (this.next < 0) this.next = this.first.notes.start.length;
-    this.play.show(true);
+    this.controls.showPlaying(true);
     clearInterval(this.timer);
     this.timer = setInterval(() => this.scheduleNotes(), SCHEDULE_MS);
     this.scheduleNotes();
@@ -132,7 +116,7 @@ class MidiPreview {
     clearInterval(this.timer);
     cancelAnimationFrame(this.frame);
     this.synth.silence();
-    this.play.show(false);
+    this.controls.showPlaying(false);
     this.tick();
   }
 
@@ -185,7 +169,7 @@ class MidiPreview {
 
   tick(follow = false) {
     this.roll.setPosition(this.now, follow && this.playing);
-    this.time.textContent = `${formatClock(this.now)} / ${formatClock(this.first.seconds)}`;
+    this.controls.showTime();
   }
 }
 

@@ -2,6 +2,7 @@
 
 import { h } from "../../core/dom.js";
 import { formatClock } from "../../core/format.js";
+import { oncePerFrame, onWheelZoom } from "../parts.js";
 
 export const COLOURS = ["--accent", "--compute", "--file", "--external", "--bad", "--ok", "--warn", "--ink-2"];
 const AXIS_HEIGHT = 18;
@@ -15,34 +16,15 @@ export class PianoRoll {
     this.muted = new Set();
     this.canvas = h("canvas");
     this.width = h("div", { class: "width" });
-    this.element = h(
-      "div",
-      {
-        class: "roll",
-        role: "slider",
-        tabindex: "0",
-        "aria-label": "Playback position",
-        "aria-valuemin": 0,
-        "aria-valuemax": 0,
-        "aria-valuenow": 0,
-      },
-      h("div", { class: "sticky" }, this.canvas),
-      this.width,
-    );
+    this.draw = oncePerFrame(() => this.paint());
+    const slider = { role: "slider", tabindex: "0", "aria-label": "Playback position", "aria-valuemin": 0, "aria-valuemax": 0, "aria-valuenow": 0 };
+    this.element = h("div", { class: "roll", ...slider }, h("div", { class: "sticky" }, this.canvas), this.width);
     this.element.addEventListener("scroll", () => this.draw());
     this.element.addEventListener("click", (event) => {
       const left = event.clientX - this.element.getBoundingClientRect().left;
       onSeek(Math.max(0, Math.min(this.seconds, (left + this.element.scrollLeft) / this.scale)));
     });
-    this.element.addEventListener(
-      "wheel",
-      (event) => {
-        if (!event.ctrlKey) return;
-        event.preventDefault();
-        this.zoom(event.deltaY < 0 ? 1.25 : 0.8, event.clientX - this.element.getBoundingClientRect().left);
-      },
-      { passive: false },
-    );
+    onWheelZoom(this.element, (by, event) => this.zoom(by, event.clientX - this.element.getBoundingClientRect().left));
     this.observer = new ResizeObserver(() => this.fit());
     this.observer.observe(this.element);
   }
@@ -54,14 +36,8 @@ export class PianoRoll {
   show({ notes, seconds }) {
     this.notes = notes;
     this.seconds = seconds;
-    let low = 127;
-    let high = 0;
-    for (const pitch of notes.pitch) {
-      if (pitch < low) low = pitch;
-      if (pitch > high) high = pitch;
-    }
-    this.low = Math.max(0, Math.min(low, 60) - 2);
-    this.high = Math.min(127, Math.max(high, 72) + 2);
+    this.low = Math.max(0, Math.min(...notes.pitch, 60) - 2);
+    this.high = Math.min(127, Math.max(...notes.pitch, 72) + 2);
     this.element.setAttribute("aria-valuemax", seconds.toFixed(1));
     this.fit();
     this.setPosition(this.at, false);
@@ -91,13 +67,6 @@ export class PianoRoll {
     const x = at * this.scale - this.element.scrollLeft;
     if (follow && (x < 0 || x > this.element.clientWidth * 0.9)) this.element.scrollLeft = at * this.scale - this.element.clientWidth * 0.1;
     this.draw();
-  }
-
-  draw() {
-    this.pending ||= requestAnimationFrame(() => {
-      this.pending = 0;
-      this.paint();
-    });
   }
 
   paint() {

@@ -1,24 +1,29 @@
 // SVG preview as an image, so that nothing in it runs or loads.
 
-import { h, icon } from "../../core/dom.js";
+import { h } from "../../core/dom.js";
 import { formatNumber, plural } from "../../core/format.js";
-import { sourceToggle } from "../source_toggle.js";
+import { downloadLink, messageView, quietButton, sourceToggle } from "../parts.js";
 import { ImageZoom } from "./zoom.js";
 
 class SvgPreview {
-  constructor(file) {
+  constructor(file, first) {
     this.file = file;
     this.image = h("img", { class: "clear", alt: file.name, draggable: "false" });
     this.zoom = new ImageZoom(this.image, `Drawing ${file.name}`, { vector: true });
     this.notes = h("div", { class: "notes", role: "status" });
     this.element = this.zoom.element;
-    this.errorElement = h("div", { class: "message", role: "status", hidden: true });
+    this.error = h("div", { class: "refusal", hidden: true });
     this.element.prepend(this.notes);
-    this.element.append(this.errorElement);
-    file.setTools(...sourceToggle(file, "svg", ""));
+    this.element.append(this.error);
+    file.setTools(...sourceToggle(file, ""));
+    this.update(first);
   }
 
-  show(first) {
+  close() {
+    this.zoom.close();
+  }
+
+  update(first) {
     const { width, height, error, has_size: hasSize, elements, title } = first;
     this.first = first;
     const size = `${formatNumber(Math.round(width))} × ${formatNumber(Math.round(height))}`;
@@ -54,7 +59,7 @@ class SvgPreview {
 
   setVisible(visible) {
     this.zoom.bar.hidden = this.zoom.stage.hidden = !visible;
-    this.errorElement.hidden = visible;
+    this.error.hidden = visible;
   }
 
   /** Show why it is not drawn; the source remains available. */
@@ -63,14 +68,9 @@ class SvgPreview {
     this.element.removeAttribute("aria-busy");
     this.setVisible(false);
     this.notes.replaceChildren();
-    const sourceButton = h("button", { class: "quiet", onclick: () => this.file.preview.openAs("text") }, "View source");
-    const downloadLink = h("a", { class: "quiet", href: this.file.address("files", {}), download: this.file.name }, "Download");
-    this.errorElement.replaceChildren(icon("file"), h("p", {}, text), h("div", {}, downloadLink, sourceButton));
+    const source = quietButton("View source", () => this.file.preview.openAs("text"));
+    this.error.replaceChildren(messageView(text, downloadLink(this.file), source));
   }
 }
 
-export function open(file, first) {
-  const drawing = new SvgPreview(file);
-  drawing.show(first);
-  return { element: drawing.element, update: (next) => drawing.show(next), close: () => drawing.zoom.close() };
-}
+export const open = (file, first) => new SvgPreview(file, first);

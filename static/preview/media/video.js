@@ -2,7 +2,7 @@
 
 import { h } from "../../core/dom.js";
 import { formatClock } from "../../core/format.js";
-import { determineDuration, playbackError, reloadMedia, mediaUrl } from "./player.js";
+import { determineDuration, mediaUrl, playbackError, reloadMedia, unload } from "./player.js";
 
 const POSTER = 0.1; // seconds: the first frame is often black
 
@@ -38,9 +38,7 @@ class VideoPreview {
 
   close() {
     this.closed = true;
-    this.media.pause();
-    this.media.removeAttribute("src");
-    this.media.load();
+    unload(this.media);
   }
 
   onError() {

@@ -4,6 +4,7 @@ import { h } from "../../core/dom.js";
 import { formatClock } from "../../core/format.js";
 import { loadLibrary } from "../../core/loading/libraries.js";
 import { fetchWithRetry } from "../../core/loading/fetch.js";
+import { onWheelZoom } from "../parts.js";
 
 const LOOP = { color: "color-mix(in srgb, var(--accent) 22%, transparent)", minLength: 0.05 };
 const MAX_CHANNELS = 8;
@@ -47,15 +48,7 @@ class Waveform {
       this.last = at;
     });
     this.surfer.on("finish", () => this.loop?.end > this.surfer.getDuration() - 0.1 && this.repeat());
-    this.element.addEventListener(
-      "wheel",
-      (event) => {
-        if (!event.ctrlKey) return;
-        event.preventDefault();
-        this.zoom(event.deltaY < 0 ? 1.25 : 0.8);
-      },
-      { passive: false },
-    );
+    onWheelZoom(this.element, (by) => this.zoom(by));
     this.theme = new MutationObserver(() => this.surfer.setOptions(colours()));
     this.theme.observe(document.documentElement, { attributeFilter: ["data-theme"] });
   }

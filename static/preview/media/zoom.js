@@ -1,6 +1,7 @@
 // Image zoom: buttons, Ctrl and wheel, pinch, keys, dragging.
 
 import { h } from "../../core/dom.js";
+import { onWheelZoom } from "../parts.js";
 
 const STEPS = [0.05, 0.1, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32];
 const SMALL_IMAGE = 64; // pixels; smaller images are enlarged
@@ -25,17 +26,12 @@ export class ImageZoom {
       this.button("+", "Zoom in", () => this.step(1)),
     );
     this.element = h("div", { class: "zoomed" }, this.stage, this.bar);
-    this.stage.addEventListener("wheel", (event) => this.onWheel(event), { passive: false });
+    onWheelZoom(this.stage, (by, event) => this.zoomTo(this.zoom * by, event.clientX, event.clientY));
     this.element.addEventListener("keydown", (event) => this.onKey(event));
     this.touches = new Map();
-    for (const [name, handler] of [
-      ["pointerdown", "onPointerDown"],
-      ["pointermove", "onPointerMove"],
-      ["pointerup", "onPointerUp"],
-      ["pointercancel", "onPointerUp"],
-    ]) {
-      this.stage.addEventListener(name, (event) => this[handler](event));
-    }
+    this.stage.addEventListener("pointerdown", (event) => this.onPointerDown(event));
+    this.stage.addEventListener("pointermove", (event) => this.onPointerMove(event));
+    for (const name of ["pointerup", "pointercancel"]) this.stage.addEventListener(name, (event) => this.onPointerUp(event));
     this.observer = new ResizeObserver(() => this.layout());
     this.observer.observe(this.stage);
   }
@@ -110,19 +106,12 @@ export class ImageZoom {
     this.layout();
   }
 
-  onWheel(event) {
-    if (!event.ctrlKey && !event.metaKey) return;
-    event.preventDefault();
-    const lines = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? 16 : 1;
-    this.zoomTo(this.zoom * Math.exp(-Math.max(-120, Math.min(120, event.deltaY * lines)) / 250), event.clientX, event.clientY);
-  }
-
   onKey(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const action = { "+": () => this.step(1), "=": () => this.step(1), "-": () => this.step(-1), 0: () => this.zoomToFit(), 1: () => this.zoomTo(1) }[
-      event.key
-    ];
-    if (action) action();
+    const step = { "+": 1, "=": 1, "-": -1 }[event.key];
+    if (step) this.step(step);
+    else if (event.key === "0") this.zoomToFit();
+    else if (event.key === "1") this.zoomTo(1);
     else if (!this.pan(event.key)) return;
     event.preventDefault();
   }

@@ -1,6 +1,7 @@
 // The password of a PDF: a form to enter it, and a copy without it for the model and plain mode.
 
 import { h, icon } from "../../core/dom.js";
+import { downloadLink } from "../parts.js";
 import { runApiUrl } from "../../core/event_stream.js";
 import { fetchJson } from "../../core/loading/fetch.js";
 
@@ -19,12 +20,7 @@ export function passwordForm(file, wrong) {
     h("p", {}, "This PDF is protected with a password."),
     h("label", {}, "Password", field),
     h("p", { class: "wrong", role: "alert" }, wrong ? "This is not its password." : ""),
-    h(
-      "div",
-      {},
-      h("button", { class: "quiet primary", type: "submit" }, "Open"),
-      h("a", { class: "quiet", href: file.address("files", {}), download: file.name }, "Download"),
-    ),
+    h("div", {}, h("button", { class: "quiet primary", type: "submit" }, "Open"), downloadLink(file)),
     h("p", { class: "dim" }, "The studio opens the file with it and does not store it."),
   );
   if (wrong) requestAnimationFrame(() => field.focus());

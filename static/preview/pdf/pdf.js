@@ -2,6 +2,7 @@
 
 import { h, iconButton } from "../../core/dom.js";
 import { formatNumber, plural } from "../../core/format.js";
+import { onWheelZoom, showNotes, signButton } from "../parts.js";
 import { PdfPages } from "./pages.js";
 import { PdfSearch } from "./find.js";
 import { passwordForm, unlockedCopyTools } from "./password.js";
@@ -18,12 +19,14 @@ class PdfPreview {
     this.contents = h("nav", { class: "contents", "aria-label": "Contents", hidden: true });
     this.element = h("div", { class: "pdf" }, this.search.element, this.notes, this.contents, this.pages.element, this.bar());
     this.element.addEventListener("keydown", (event) => this.onKey(event));
-    this.pages.element.addEventListener("wheel", (event) => this.onWheel(event), { passive: false });
+    onWheelZoom(this.pages.element, (by, event) => {
+      const box = this.pages.element.getBoundingClientRect();
+      this.zoomBy(by, event.clientX - box.left, event.clientY - box.top);
+    });
   }
 
   bar() {
-    const textButton = (text, label, act) => h("button", { class: "quiet icon-button", "aria-label": label, title: label, onclick: act }, text);
-    this.contentsButton = textButton("☰", "Contents", () => this.toggleContents());
+    this.contentsButton = signButton("☰", "Contents", () => this.toggleContents());
     this.page = h("input", {
       class: "num",
       inputmode: "numeric",
@@ -52,9 +55,9 @@ class PdfPreview {
       this.pageCount,
       iconButton("down", "Next page", () => this.pages.goTo(this.pages.current + 1)),
       h("span", { class: "spacer" }),
-      textButton("−", "Zoom out", () => this.zoomBy(1 / STEP)),
+      signButton("−", "Zoom out", () => this.zoomBy(1 / STEP)),
       this.level,
-      textButton("+", "Zoom in", () => this.zoomBy(STEP)),
+      signButton("+", "Zoom in", () => this.zoomBy(STEP)),
       iconButton("find", "Find", () => this.search.openWithSelection()),
     );
   }
@@ -66,12 +69,8 @@ class PdfPreview {
     this.pageCount.textContent = `of ${formatNumber(first.pages)}`;
     this.page.style.setProperty("--digits", String(first.pages).length);
     this.contentsButton.hidden = !first.outline;
-    const notes = [
-      first.truncated && "The file is truncated. Only the readable part is shown.",
-      first.omitted_pages && `Not shown: ${plural(first.omitted_pages, "more page")}.`,
-    ].filter(Boolean);
-    this.notes.textContent = notes.join(" ");
-    this.notes.hidden = !notes.length;
+    const omitted = first.omitted_pages && `Not shown: ${plural(first.omitted_pages, "more page")}.`;
+    showNotes(this.notes, [first.truncated && "The file is truncated. Only the readable part is shown.", omitted].filter(Boolean));
     this.file.setTools(...unlockedCopyTools(this.file));
     this.pages.show(first);
     if (previous && !this.search.element.hidden) this.search.search();
@@ -103,14 +102,6 @@ class PdfPreview {
 
   zoomBy(by, x, y) {
     this.pages.setZoom((this.pages.percent / 100) * by, x, y);
-  }
-
-  onWheel(event) {
-    if (!event.ctrlKey && !event.metaKey) return;
-    event.preventDefault();
-    const box = this.pages.element.getBoundingClientRect();
-    const lines = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? 16 : 1;
-    this.zoomBy(Math.exp(-Math.max(-120, Math.min(120, event.deltaY * lines)) / 250), event.clientX - box.left, event.clientY - box.top);
   }
 
   onKey(event) {
@@ -181,6 +172,6 @@ export function open(file, first) {
   if (first.locked) return { element: passwordForm(file, first.wrong) };
   const pdf = new PdfPreview(file);
   pdf.show(first);
-  const update = (next) => (next.locked ? file.preview.open(file, "pdf", next) : pdf.show(next));
+  const update = (next) => (next.locked ? file.preview.open(file, "pdf", "pdf/pdf", next) : pdf.show(next));
   return { element: pdf.element, update, close: () => pdf.pages.close() };
 }

@@ -2,6 +2,7 @@
 
 import { h } from "../../core/dom.js";
 import { formatBytes, formatNumber, plural } from "../../core/format.js";
+import { oncePerFrame } from "../parts.js";
 import { GridSelection } from "./selection.js";
 import { createFooter, CellViewer } from "./cell_viewer.js";
 
@@ -22,7 +23,7 @@ export class Grid {
     this.ask = ask;
     this.id = `grid${++grids}`;
     this.drawn = new Map();
-    this.onSort = /** @type {(() => string) | undefined} */ (undefined); // returns a note on the order
+    this.scheduleDraw = oncePerFrame(() => this.draw());
     this.content = h("div", { class: "content", role: "presentation" });
     this.head = h("div", { class: "row head", role: "row", "aria-rowindex": "1" });
     this.body = h("div", { class: "grid-body", role: "grid", tabindex: "0", "aria-label": label, "aria-multiselectable": "true" }, this.content);
@@ -40,6 +41,7 @@ export class Grid {
   reset(first) {
     const same = this.names?.join("\n") === first.names.join("\n");
     const { names, kinds, types, displayed_rows: displayedRows, page_rows: pageRows } = first;
+    this.first = first;
     this.names = names;
     this.kinds = kinds;
     this.types = types;
@@ -51,13 +53,7 @@ export class Grid {
     this.numbers = 22 + 8 * String(first.rows.at(-1)?.[0] ?? 1).length + (displayedRows > pageRows ? 8 : 0);
     if (!same) {
       this.sort = null;
-      this.widths = names.map((name, at) =>
-        columnWidth(
-          name,
-          types[at],
-          first.rows.map((row) => row[at + 1]),
-        ),
-      );
+      this.widths = names.map((_, at) => this.widthOf(at, first.rows));
     }
     if (!this.sort) this.storePage(first);
     this.layout();
@@ -72,7 +68,7 @@ export class Grid {
   close() {
     this.watch.disconnect();
     clearTimeout(this.timer);
-    cancelAnimationFrame(this.frame);
+    this.scheduleDraw.cancel();
   }
 
   layout() {
@@ -94,13 +90,6 @@ export class Grid {
 
   order() {
     return this.sort ? { sort: this.sort.at, descending: this.sort.descending ? 1 : 0 } : {};
-  }
-
-  scheduleDraw() {
-    this.frame ||= requestAnimationFrame(() => {
-      this.frame = 0;
-      this.draw();
-    });
   }
 
   /** The visible rows and columns, and a few beyond. */
@@ -135,48 +124,34 @@ export class Grid {
 
   drawRow(at, { left, right }) {
     const cells = this.row(at);
-    const element = h("div", {
-      class: `row${cells ? "" : " loading"}`,
-      role: "row",
-      "aria-rowindex": at + 2,
-      style: `top: ${HEADER_HEIGHT + at * ROW_HEIGHT}px`,
-    });
     const irregular = cells && this.irregularRows[cells[0]];
-    element.append(
-      h(
-        "div",
-        {
-          class: `row-number${irregular ? " irregular" : ""}`,
-          role: "rowheader",
-          "aria-colindex": 1,
-          title: irregular || null,
-          "data-row": at,
-          style: `width: ${this.numbers}px`,
-        },
-        cells ? String(cells[0]) : "",
-      ),
+    const number = h(
+      "div",
+      {
+        class: `row-number${irregular ? " irregular" : ""}`,
+        role: "rowheader",
+        "aria-colindex": 1,
+        title: irregular || null,
+        "data-row": at,
+        style: `width: ${this.numbers}px`,
+      },
+      cells ? String(cells[0]) : "",
     );
+    const shown = [number];
     for (let column = left; column < right; column++) {
       const [kind, text] = cells ? cellText(cells, column, this.kinds[column]) : ["", ""];
-      element.append(
-        h(
-          "div",
-          {
-            class: `cell ${kind}`,
-            role: "gridcell",
-            "aria-colindex": column + 2,
-            id: this.cellId(at, column),
-            "data-row": at,
-            "data-column": column,
-            style: `left: ${this.lefts[column]}px; width: ${this.widths[column]}px`,
-          },
-          text,
-        ),
-      );
+      shown.push(h("div", { class: `cell ${kind}`, role: "gridcell", ...this.cellAttributes(at, column) }, text));
     }
+    const place = `top: ${HEADER_HEIGHT + at * ROW_HEIGHT}px`;
+    const element = h("div", { class: `row${cells ? "" : " loading"}`, role: "row", "aria-rowindex": at + 2, style: place }, ...shown);
     element.complete = Boolean(cells);
     this.drawn.set(at, element);
     this.content.append(element);
+  }
+
+  cellAttributes(row, column) {
+    const style = `left: ${this.lefts[column]}px; width: ${this.widths[column]}px`;
+    return { "aria-colindex": column + 2, id: this.cellId(row, column), "data-row": row, "data-column": column, style };
   }
 
   drawHead({ left, right }) {
@@ -200,13 +175,9 @@ export class Grid {
       {
         class: `cell ${this.kinds[at]}${this.names[at] ? "" : " unnamed"}`,
         role: "columnheader",
-        "aria-colindex": at + 2,
         "aria-sort": sorted,
-        id: this.cellId(-1, at),
-        "data-row": -1,
-        "data-column": at,
         title: [name, this.types[at], this.columnSummary(at), "Click to sort"].filter(Boolean).join("\n"),
-        style: `left: ${this.lefts[at]}px; width: ${this.widths[at]}px`,
+        ...this.cellAttributes(-1, at),
       },
       h("b", {}, name, arrow),
       h("small", {}, this.columnSummary(at) || (this.names[at] && this.types[at]) || this.kinds[at]),
@@ -254,7 +225,9 @@ export class Grid {
     this.sort = before?.descending ? null : { at, descending: Boolean(before) };
     this.pages = new Map();
     this.body.scrollTop = 0;
-    this.footer.showMessage(this.sort && this.onSort?.());
+    const { total, total_is_estimate: estimated } = this.first;
+    const isPartial = this.sort && (estimated || total > this.displayedRows);
+    this.footer.showMessage(isPartial ? `Sorted within the first ${plural(this.displayedRows, "row")}.` : "");
     this.draw(true);
   }
 
@@ -290,17 +263,15 @@ export class Grid {
   }
 
   fitColumn(at) {
-    const rows = [...this.pages.values()].flat().filter(Boolean);
-    this.setWidth(
-      at,
-      columnWidth(
-        this.names[at],
-        this.types[at],
-        rows.map((row) => row[at + 1]),
-        900,
-        1,
-      ),
-    );
+    this.setWidth(at, this.widthOf(at, [...this.pages.values()].flat().filter(Boolean), 900, 1));
+  }
+
+  /** A column's width that fits its name, its type and a share of the values in rows. */
+  widthOf(at, rows, maxWidth = MAX_WIDTH, share = 0.95) {
+    const lengths = rows.map((row) => valueWidth(row[at + 1])).sort((a, b) => a - b);
+    const length = lengths[Math.min(lengths.length - 1, Math.floor(lengths.length * share))] ?? 0;
+    const head = Math.max(Math.min(displayWidth(this.names[at]) + 2, 30), Math.min((this.types[at] ?? "").length, 18));
+    return Math.max(MIN_WIDTH, Math.min(maxWidth, 22 + 7.6 * Math.max(length, head)));
   }
 
   /** Scroll to a cell. */
@@ -337,13 +308,5 @@ const singleLine = (text) =>
     .replaceAll("\0", "␀")
     .slice(0, 300);
 
-/** A width that fits nearly all values. */
-function columnWidth(name, type, values, maxWidth = MAX_WIDTH, share = 0.95) {
-  const lengths = values
-    .map((value) => (value === null ? 4 : typeof value === "object" ? (value.text?.length ?? 14) : displayWidth(String(value ?? ""))))
-    .sort((a, b) => a - b);
-  const length = lengths[Math.min(lengths.length - 1, Math.floor(lengths.length * share))] ?? 0;
-  return Math.max(MIN_WIDTH, Math.min(maxWidth, 22 + 7.6 * Math.max(length, Math.min(displayWidth(name) + 2, 30), Math.min((type ?? "").length, 18))));
-}
-
+const valueWidth = (value) => (value === null ? 4 : typeof value === "object" ? (value.text?.length ?? 14) : displayWidth(String(value ?? "")));
 const displayWidth = (text) => text.length + (text.match(/[\u2e80-\uffff]/g)?.length ?? 0);

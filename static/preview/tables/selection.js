@@ -118,31 +118,28 @@ export class GridSelection {
     event.stopPropagation();
   }
 
-  handleKey(event) {
+  /** Return whether a key was handled. */
+  handleKey({ key, ctrlKey, metaKey, shiftKey }) {
     const { grid, at } = this;
-    const modifier = event.ctrlKey || event.metaKey;
-    const extend = { extend: event.shiftKey };
-    const step = STEPS[event.key];
-    if (step && modifier)
-      return (
-        this.moveTo(step[0] ? (step[0] > 0 ? grid.displayedRows - 1 : 0) : at.row, step[1] ? (step[1] > 0 ? grid.names.length - 1 : 0) : at.column, extend),
-        true
-      );
-    if (step) return this.moveTo(at.row + step[0], at.column + step[1], extend), true;
-    if (modifier && event.key.toLowerCase() === "a") return this.selectAll(), true;
-    if (modifier)
-      return event.key === "Home"
-        ? (this.moveTo(0, 0, extend), true)
-        : event.key === "End" && (this.moveTo(grid.displayedRows - 1, grid.names.length - 1, extend), true);
-    const to = {
+    const modifier = ctrlKey || metaKey;
+    const [row, column] = [grid.displayedRows - 1, grid.names.length - 1]; // the last ones
+    const [down, right] = STEPS[key] ?? [0, 0];
+    const byStep = [at.row + (modifier ? row + 1 : 1) * down, at.column + (modifier ? column + 1 : 1) * right];
+    const byKey = {
       PageUp: [Math.max(0, at.row - grid.visibleRowCount), at.column],
       PageDown: [at.row + grid.visibleRowCount, at.column],
       Home: [at.row, 0],
-      End: [at.row, grid.names.length - 1],
-    }[event.key];
-    if (to) return this.moveTo(...to, extend), true;
-    if (event.key === "Enter") return at.row < 0 ? grid.sortBy(at.column) : grid.viewer.open(), true;
-    return event.key === "Escape" && grid.viewer.close();
+      End: [at.row, column],
+    };
+    const to = down || right ? byStep : modifier ? { Home: [0, 0], End: [row, column] }[key] : byKey[key];
+    if (to) this.moveTo(modifier ? Math.max(0, to[0]) : to[0], to[1], { extend: shiftKey });
+    else if (modifier && key.toLowerCase() === "a") this.selectAll();
+    else if (modifier) return false;
+    else if (key === "Escape") return grid.viewer.close();
+    else if (key !== "Enter") return false;
+    else if (at.row < 0) grid.sortBy(at.column);
+    else grid.viewer.open();
+    return true;
   }
 
   resizeColumn(key) {

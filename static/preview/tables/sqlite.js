@@ -2,6 +2,7 @@
 
 import { h } from "../../core/dom.js";
 import { formatCount, formatNumber, plural } from "../../core/format.js";
+import { onTabKeys, showNotes, tab } from "../parts.js";
 import { Grid } from "./grid.js";
 
 export const open = (file, first) => new Database(file, first);
@@ -14,7 +15,10 @@ class Database {
     this.schema = h("details", { class: "schema" });
     this.rowsElement = h("div", { class: "rows" });
     this.element = h("div", { class: "database" }, this.notes, this.tables, h("div", { class: "table-view" }, this.schema, this.rowsElement));
-    this.tables.addEventListener("keydown", (event) => this.onKey(event));
+    onTabKeys(this.tables, { ArrowUp: -1, ArrowLeft: -1, ArrowDown: 1, ArrowRight: 1 }, (by) => {
+      const next = this.allTables[this.allTables.findIndex(({ name }) => name === this.name) + by];
+      if (next) this.openTable(next.name);
+    });
     this.load(first);
   }
 
@@ -29,8 +33,7 @@ class Database {
 
   load(first) {
     this.allTables = first.tables;
-    this.notes.textContent = first.notes.join(" ");
-    this.notes.hidden = !first.notes.length;
+    showNotes(this.notes, first.notes);
     this.tables.hidden = !first.tables.length;
     if (first.tables.length) this.showTable(first);
     const views = this.allTables.filter(({ kind }) => kind === "view").length;
@@ -54,8 +57,6 @@ class Database {
     if (this.grid) this.grid.reset(view);
     else this.grid = new Grid(view, (options) => this.file.ask({ table: this.name, ...options }), this.file.name);
     this.rowsElement.replaceChildren(this.grid.element);
-    this.grid.onSort = () =>
-      view.total_is_estimate || view.total > view.displayed_rows ? `Sorted within the first ${plural(view.displayed_rows, "row")}.` : "";
     this.showSize(view);
     if (view.total_is_estimate) this.count(view);
   }
@@ -77,15 +78,9 @@ class Database {
   showTabs() {
     const focused = this.tables.contains(document.activeElement);
     this.tables.replaceChildren(
-      ...this.allTables.map((table) => {
-        const { name, kind, rows } = table;
-        const selected = name === this.name;
-        return h(
-          "button",
-          { role: "tab", "aria-selected": String(selected), tabindex: selected ? "0" : "-1", title: name, onclick: () => this.openTable(name) },
-          h("b", {}, name),
-          h("small", { class: "num" }, rows ? `${rows[1] ? "about " : ""}${formatCount(rows[0])}` : kind === "table" ? "" : kind),
-        );
+      ...this.allTables.map(({ name, kind, rows }) => {
+        const size = rows ? `${rows[1] ? "about " : ""}${formatCount(rows[0])}` : kind === "table" ? "" : kind;
+        return tab(name === this.name, () => this.openTable(name), { title: name }, h("b", {}, name), h("small", { class: "num" }, size));
       }),
     );
     if (focused) this.tables.querySelector('[aria-selected="true"]')?.focus();
@@ -96,14 +91,6 @@ class Database {
     const request = (this.request = this.rowsOf(name));
     const view = await request;
     if (request === this.request) this.showTable(view);
-  }
-
-  onKey(event) {
-    const by = { ArrowUp: -1, ArrowLeft: -1, ArrowDown: 1, ArrowRight: 1 }[event.key];
-    if (!by) return;
-    event.preventDefault();
-    const next = this.allTables[this.allTables.findIndex(({ name }) => name === this.name) + by];
-    if (next) this.openTable(next.name);
   }
 
   showSchema({ columns, sql, kind, indexes }) {

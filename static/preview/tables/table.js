@@ -3,6 +3,7 @@
 import { h } from "../../core/dom.js";
 import { formatNumber, plural } from "../../core/format.js";
 import { encodingSelect } from "../text/encoding.js";
+import { onTabKeys, showNotes, tab } from "../parts.js";
 import { Grid } from "./grid.js";
 
 const approximate = new Intl.NumberFormat("en", { notation: "compact", compactDisplay: "long", maximumSignificantDigits: 2 });
@@ -18,9 +19,11 @@ class Table {
     this.tabs = h("div", { class: "sheets", role: "tablist", "aria-label": "Sheets" });
     this.notes = h("p", { class: "notes", role: "note" });
     this.grid = new Grid(first, (options) => file.ask({ ...this.options, ...options }), file.name);
-    this.grid.onSort = () => (this.first.total > this.first.displayed_rows ? `Sorted within the first ${plural(this.first.displayed_rows, "row")}.` : "");
     this.element = h("div", { class: "table" }, this.tabs, this.notes, this.grid.element);
-    this.tabs.addEventListener("keydown", (event) => this.onKey(event));
+    onTabKeys(this.tabs, { ArrowLeft: -1, ArrowRight: 1 }, (by) => {
+      const at = this.first.sheet + by;
+      if (at >= 0 && at < this.first.sheets.length) this.openSheet(at);
+    });
     this.load(first);
   }
 
@@ -47,28 +50,16 @@ class Table {
   load(first) {
     this.first = first;
     this.counted = null;
-    this.notes.textContent = first.notes.join(" ");
-    this.notes.hidden = !first.notes.length;
+    showNotes(this.notes, first.notes);
     this.showTabs(first);
-    const { has_header: hasHeader } = first;
-    const toggle =
-      hasHeader === null
-        ? null
-        : h(
-            "label",
-            {},
-            h("input", { type: "checkbox", checked: hasHeader, onchange: ({ target }) => this.setOptions({ header: target.checked ? 1 : 0 }) }),
-            "First row is a header",
-          );
+    const { has_header: checked, format, displayed_rows: rows, names } = first;
+    const header = h("input", { type: "checkbox", checked, onchange: () => this.setOptions({ header: header.checked ? 1 : 0 }) });
+    const toggle = checked === null ? null : h("label", {}, header, "First row is a header");
     const encoding = first.encoding && encodingSelect(first.encoding, (name) => this.setOptions({ encoding: name }));
-    this.grid.footer.describe(...[first.format, encoding, toggle].filter(Boolean));
+    this.grid.footer.describe(...[format, encoding, toggle].filter(Boolean));
     this.showSize();
-    if (
-      first.displayed_rows &&
-      first.displayed_rows * first.names.length <= MAX_DESCRIBED_CELLS &&
-      (first.format !== "workbook" || this.file.entry?.size < MAX_DESCRIBED_BYTES)
-    )
-      this.grid.describe().catch(() => {});
+    const isSmall = rows * names.length <= MAX_DESCRIBED_CELLS && (format !== "workbook" || this.file.entry?.size < MAX_DESCRIBED_BYTES);
+    if (rows && isSmall) this.grid.describe().catch(() => {});
     if (first.total_is_estimate) this.count();
   }
 
@@ -85,9 +76,9 @@ class Table {
     const { first, file } = this;
     let counted = {};
     while (!counted.done) {
-      counted = await file
-        .ask({ ...this.options, count: 1, ...(counted.offset ? { offset: counted.offset, rows: counted.rows, in_quotes: counted.in_quotes ? 1 : 0 } : {}) })
-        .catch(() => null);
+      const { offset, rows, in_quotes: inQuotes } = counted;
+      const from = offset ? { offset, rows, in_quotes: inQuotes ? 1 : 0 } : {};
+      counted = await file.ask({ ...this.options, count: 1, ...from }).catch(() => null);
       if (!counted || this.closed || first !== this.first) return;
       if (!counted.done && file.entry) this.showSize(`, counting: ${Math.floor((100 * counted.offset) / file.entry.size)}%`);
     }
@@ -97,20 +88,7 @@ class Table {
 
   showTabs({ sheets, sheet }) {
     this.tabs.hidden = sheets.length < 2;
-    this.tabs.replaceChildren(
-      ...sheets.map((name, at) =>
-        h(
-          "button",
-          {
-            role: "tab",
-            "aria-selected": String(at === sheet),
-            tabindex: at === sheet ? "0" : "-1",
-            onclick: () => this.openSheet(at),
-          },
-          name,
-        ),
-      ),
-    );
+    this.tabs.replaceChildren(...sheets.map((name, at) => tab(at === sheet, () => this.openSheet(at), {}, name)));
   }
 
   async openSheet(sheet) {
@@ -118,13 +96,5 @@ class Table {
     this.options = rest;
     await this.setOptions({ sheet });
     this.tabs.children[sheet]?.focus();
-  }
-
-  onKey(event) {
-    const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    const at = this.first.sheet + by;
-    if (!by) return;
-    event.preventDefault();
-    if (at >= 0 && at < this.first.sheets.length) this.openSheet(at);
   }
 }

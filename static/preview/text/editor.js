@@ -3,11 +3,12 @@
 import { h } from "../../core/dom.js";
 import { emit, currentRun } from "../../core/event_stream.js";
 import { canWrap, editingExtensions, loadCodeMirror, loadLanguage, viewExtensions } from "./code_view.js";
-import { commonEnds } from "./common_ends.js";
-import { conflictExtension } from "./conflict.js";
+import { quietButton } from "../parts.js";
+import { commonEnds, loadMerge } from "../diff/line_changes.js";
 import { decodeFile } from "./encoding.js";
 import { fetchWithRetry } from "../../core/loading/fetch.js";
 
+const MAX_REMOVED = 100_000; // characters of the file that are shown between two lines of the text
 const MAX_LEAVE_MS = 60_000; // between Escape and the Tab that leaves the editor
 
 const drafts = new Map();
@@ -28,10 +29,9 @@ export class Editor {
     this.view = null;
     this.version = null;
     this.library = null; // CodeMirror, once it is loaded
-    const button = (text, kind, act) => h("button", { class: `quiet ${kind}`, onclick: act }, text);
     this.state = h("span", { class: "unsaved", role: "status" });
     this.save = h("button", { class: "quiet save", title: "Save (Ctrl+S)", disabled: true, onclick: () => this.saveFile() }, "Save");
-    this.leave = button("Done", "leave", () => this.leaveEditor());
+    this.leave = h("button", { class: "quiet leave", onclick: () => this.leaveEditor() }, "Done");
     this.tools = [this.state, this.save, this.leave];
     this.alert = h("div", { class: "alert", role: "alert" });
     this.area = h("div", { class: "code-view" });
@@ -219,7 +219,7 @@ export class Editor {
   }
 
   showMessage(text, ...actions) {
-    this.alert.replaceChildren(...(text ? [h("p", {}, text), ...actions.map(([label, act]) => h("button", { class: "quiet", onclick: act }, label))] : []));
+    this.alert.replaceChildren(...(text ? [h("p", {}, text), ...actions.map(([label, act]) => quietButton(label, act))] : []));
     if (this.view) this.view.dispatch({ effects: this.conflict.reconfigure([]) });
   }
 
@@ -236,4 +236,21 @@ export class Editor {
       emit("notice", { text: `${this.file.name} has unsaved changes. They will be restored when you open it again.` });
     this.view?.destroy();
   }
+}
+
+/** Return the extension that shows how the text differs from the file; throws an Error for the user if it cannot. */
+async function conflictExtension(fileText, text) {
+  const { Chunk, diffConfig, unifiedMergeView } = await loadMerge();
+  const chunks = Chunk.build(fileText, text, diffConfig);
+  if (chunks.some(({ fromA, toA }) => toA - fromA > MAX_REMOVED)) throw new Error("They differ too much to be shown here.");
+  return unifiedMergeView({ original: fileText, diffConfig, collapseUnchanged: {}, mergeControls });
+}
+
+function mergeControls(type, act) {
+  const decide = (event) => {
+    const content = event.target.closest(".cm-content");
+    act(event);
+    content.focus(); // the button is gone
+  };
+  return h("button", { class: "quiet", onclick: decide }, type === "accept" ? "Keep mine" : "Use the file's");
 }

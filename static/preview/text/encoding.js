@@ -1,7 +1,7 @@
 // Decoding and encoding of text that preserves encoding, byte order mark and line endings.
 
 import { h } from "../../core/dom.js";
-import { commonEnds } from "./common_ends.js";
+import { commonEnds } from "../diff/line_changes.js";
 
 const ENCODINGS =
   "utf-8 utf-16-le utf-16-be cp1252 iso8859-1 iso8859-15 cp1250 cp1254 cp1257 cp850 cp1251 koi8-r cp866 cp1253 cp1255 cp1256 cp874 gb18030 big5 cp932 euc_jp cp949";

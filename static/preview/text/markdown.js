@@ -4,7 +4,7 @@ import { h, isModified } from "../../core/dom.js";
 import { emit, runApiUrl, currentRun } from "../../core/event_stream.js";
 import { fetchJson } from "../../core/loading/fetch.js";
 import { insertHtml, loadSanitiser } from "../../core/text/sanitised_html.js";
-import { sourceToggle } from "../source_toggle.js";
+import { sourceToggle } from "../parts.js";
 
 const HEADINGS = "h1, h2, h3";
 const MIN_HEADINGS = 5; // minimum headings for a table of contents
@@ -17,7 +17,7 @@ export async function open(file, first) {
   const article = h("article", { class: "page markdown" });
   const element = h("div", { class: "page-scroller" }, article);
   const update = (next) => show(file, article, next);
-  file.setTools(...sourceToggle(file, "markdown", ""));
+  file.setTools(...sourceToggle(file, ""));
   update(first);
   return { element, update };
 }

@@ -37,7 +37,7 @@ export class TextPager {
   }
 
   /** Start with a page, the first or another. */
-  show(page, { choice = this.options } = {}) {
+  show(page, choice = this.options) {
     this.options = { ...choice, line_ending: page.line_ending };
     if (page.encoding !== "utf-8" || choice.encoding) this.options.encoding = page.encoding;
     this.encoding = page.encoding;

@@ -3,27 +3,16 @@
 import { h, icon, iconButton, loadStyles } from "../../core/dom.js";
 import { formatNumber } from "../../core/format.js";
 import { Editor, findDraft } from "./editor.js";
+import { readStored, writeStored } from "../../core/local_storage.js";
 import { encodingSelect } from "./encoding.js";
 import { TextPager } from "./pager.js";
 import { TextSearch } from "./search.js";
-import { sourceToggle } from "../source_toggle.js";
+import { quietButton, sourceToggle } from "../parts.js";
 
 const LINE_ENDINGS = { lf: "LF", crlf: "CRLF", cr: "CR", mixed: "LF and CRLF" };
 const MAX_EDITABLE = 2 * 1024 ** 2;
-const WRAP_KEY = "preview-wrap";
 
-const wraps = () => {
-  try {
-    return localStorage.getItem(WRAP_KEY) !== "no";
-  } catch {
-    return true;
-  }
-};
-
-export async function open(file, first) {
-  const text = new TextView(file, first);
-  return { element: text.element, update: (next) => text.update(next), close: () => text.close() };
-}
+export const open = (file, first) => new TextView(file, first);
 
 /** A file's source within another kind's element, at a line if given. */
 export async function openSource(file, { line } = /** @type {{ line?: number }} */ ({})) {
@@ -37,10 +26,10 @@ class TextView {
   constructor(file, first, { embedded = false } = {}) {
     this.file = file;
     this.embedded = embedded;
-    this.reader = new TextPager(file, { onMove: () => this.updatePosition(), onPages: () => this.search.highlightPages() });
+    this.reader = new TextPager(file, { onMove: () => this.updatePosition(), onPages: () => this.search.mark() });
     this.search = new TextSearch(this.reader);
     this.position = h("span", { class: "position num" });
-    this.wrapped = wraps();
+    this.wrapped = readStored("wrap-text", true);
     this.element = h("div", { class: "text", "data-wrap": this.wrapped ? "yes" : "no" }, this.search.element, this.reader.element, this.bar());
     this.onKey = (event) => this.handleKey(event);
     document.addEventListener("keydown", this.onKey);
@@ -50,7 +39,7 @@ class TextView {
   }
 
   bar() {
-    this.wrapper = h("button", { class: "quiet", "aria-pressed": String(wraps()), title: "Wrap long lines", onclick: () => this.toggleWrap() }, "Wrap");
+    this.wrapper = quietButton("Wrap", () => this.toggleWrap(), { "aria-pressed": String(this.wrapped), title: "Wrap long lines" });
     this.encodingElement = h("span", { class: "encoding" });
     this.lineEnding = h("span", { class: "line-endings", title: "Line endings" });
     this.goTo = h("input", {
@@ -76,7 +65,6 @@ class TextView {
   }
 
   showFormat(first) {
-    this.kind = first.kind;
     const assumed = h("span", { class: "assumed", title: "The text is too short to tell its encoding." }, "assumed");
     const select = encodingSelect(first.encoding, (encoding) => this.setEncoding(encoding));
     this.encodingElement.replaceChildren(...(first.encoding_is_assumed ? [assumed] : []), select);
@@ -99,17 +87,12 @@ class TextView {
     this.element.dataset.wrap = wrapped ? "yes" : "no";
     this.wrapper.setAttribute("aria-pressed", String(wrapped));
     this.reader.rowAt(offset)?.scrollIntoView({ block: "start" });
-    try {
-      localStorage.setItem(WRAP_KEY, wrapped ? "yes" : "no");
-    } catch {
-      // storage is unavailable: applies to this view only
-    }
+    writeStored("wrap-text", wrapped);
   }
 
   async setEncoding(encoding) {
-    const choice = { encoding };
-    const first = await this.file.ask({ as: "text", ...choice });
-    this.reader.show(first, { choice });
+    const first = await this.file.ask({ as: "text", encoding });
+    this.reader.show(first, { encoding });
     this.showFormat(first);
     this.search.close();
   }
@@ -162,18 +145,16 @@ class TextView {
 
   /** Add the tools for viewing and editing. */
   addTools() {
-    const tools = sourceToggle(this.file, this.kind, "text");
-    if (!this.file.step && this.reader.size <= MAX_EDITABLE) {
-      tools.push(h("button", { class: "quiet edit", onclick: () => this.edit() }, icon("edit"), "Edit"));
-    }
-    this.tools = tools;
-    this.file.setTools(...tools);
+    this.tools = sourceToggle(this.file, "text");
+    if (!this.file.step && this.reader.size <= MAX_EDITABLE)
+      this.tools.push(h("button", { class: "quiet edit", onclick: () => this.edit() }, icon("edit"), "Edit"));
+    this.file.setTools(...this.tools);
     if (!this.file.step && findDraft(this.file)) this.edit();
   }
 
   async edit() {
     if (this.editor) return;
-    this.editor = new Editor(this.file, { encoding: this.reader.encoding, wrap: wraps(), onLeave: () => this.stopEditing() });
+    this.editor = new Editor(this.file, { encoding: this.reader.encoding, wrap: this.wrapped, onLeave: () => this.stopEditing() });
     this.search.close();
     this.element.classList.add("editing");
     this.element.append(this.editor.element);

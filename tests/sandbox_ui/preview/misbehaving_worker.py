@@ -9,14 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
-from sandbox_ui.preview.base import (
-    BinaryPreview,
-    JsonPreview,
-    Preview,
-    PreviewError,
-    PreviewRequest,
-    Renderer,
-)
+from sandbox_ui.preview.base import BinaryPreview, Preview, PreviewError, PreviewRequest, Renderer
 from sandbox_ui.preview.data import hex as plain
 from sandbox_ui.preview.worker import load_renderer, serve
 
@@ -36,32 +29,30 @@ def _fail(error: Exception) -> Preview:
 
 def _sleep(_file: BinaryIO, _ask: PreviewRequest) -> Preview:
     time.sleep(3600)
-    return JsonPreview({})
+    return {}
 
 
 def _remember(_file: BinaryIO, ask: PreviewRequest) -> Preview:
     _kept.append(ask.name)
-    return JsonPreview({"kept": _kept})
+    return {"kept": _kept}
 
 
 def _access_outside(_file: BinaryIO, ask: PreviewRequest) -> Preview:
     port, secret = ask.int_option("port", 0), ask.options["secret"]
-    return JsonPreview(
-        {
-            "user": os.geteuid(),
-            "network": _try_access(lambda: socket.create_connection(("127.0.0.1", port), 2)),
-            "file": _try_access(lambda: Path(secret).read_text()),
-            "write": _try_access(lambda: Path("/tmp/a-preview-wrote-this").write_text("x")),
-            "environment": sorted(os.environ),
-        }
-    )
+    return {
+        "user": os.geteuid(),
+        "network": _try_access(lambda: socket.create_connection(("127.0.0.1", port), 2)),
+        "file": _try_access(lambda: Path(secret).read_text()),
+        "write": _try_access(lambda: Path("/tmp/a-preview-wrote-this").write_text("x")),
+        "environment": sorted(os.environ),
+    }
 
 
 if __name__ == "__main__":
     RENDERERS: dict[str, Renderer] = {
-        "crash": lambda *_: JsonPreview({"read": ctypes.string_at(0)}),
+        "crash": lambda *_: {"read": ctypes.string_at(0)},
         "sleep": _sleep,
-        "eat": lambda *_: JsonPreview({"size": len(bytearray(8 * 1024**3))}),
+        "eat": lambda *_: {"size": len(bytearray(8 * 1024**3))},
         "refuse": lambda *_: _fail(PreviewError("This one is refused.")),
         "fail": lambda *_: _fail(ValueError("a library's own words")),
         "flood": lambda *_: BinaryPreview(bytes(64 * 1024**2), "image/png"),

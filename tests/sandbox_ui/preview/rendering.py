@@ -5,7 +5,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from sandbox_ui.preview.base import BinaryPreview, JsonPreview, Preview, PreviewRequest, Renderer
+from sandbox_ui.preview.base import BinaryPreview, Preview, PreviewRequest, Renderer
 
 
 class CountingFile(FileIO):
@@ -45,8 +45,8 @@ def preview_data(
 ) -> dict[str, Any]:
     """The JSON data of a preview."""
     preview = render(renderer, content, name, **options)
-    assert isinstance(preview, JsonPreview)
-    return preview.data
+    assert isinstance(preview, dict)
+    return preview
 
 
 def preview_file(

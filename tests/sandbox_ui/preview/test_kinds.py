@@ -1,12 +1,15 @@
-"""Detection of the kind of files whose first bytes could also be text."""
+"""The table of kinds, and the detection of files whose first bytes could also be text."""
 
 import bz2
+import re
+from pathlib import Path
 
 import pytest
 
-from sandbox_ui.preview.kinds import HEAD_BYTES, kind_of
+from sandbox_ui.preview.kinds import HEAD_BYTES, KINDS, RENDERED, kind_of, load_renderer
 from tests.sandbox_ui.preview.data.archives import make_zip
 
+ROOT = Path(__file__).parents[3]
 OPENDOCUMENT = "application/vnd.oasis.opendocument.text"
 
 
@@ -54,3 +57,16 @@ def test_formats_are_detected_in_further_forms(name: str, head: bytes, kind: str
 @pytest.mark.parametrize("name", ["a.odt", "a.docx"])
 def test_an_opendocument_text_is_a_document(name: str) -> None:
     assert kind_of(name, make_zip({"mimetype": OPENDOCUMENT, "content.xml": "<x/>"})) == "document"
+
+
+@pytest.mark.parametrize("name", RENDERED)
+def test_a_kind_has_a_view_on_the_server_and_a_module_on_the_page(name: str) -> None:
+    assert callable(load_renderer(name))
+    source = (ROOT / "static" / "preview" / f"{RENDERED[name].page}.js").read_text()
+    assert re.search(r"^export (const|(async )?function) open\b", source, re.MULTILINE)
+
+
+def test_the_extensions_of_all_kinds_are_documented() -> None:
+    rows = re.findall(r"^\| ([^|]+) \|", (ROOT / "docs" / "workspace.md").read_text(), re.MULTILINE)
+    documented = set(re.findall(r"\w+", " ".join(rows)))
+    assert {end for kind in KINDS.values() for end in kind.extensions.split()} <= documented

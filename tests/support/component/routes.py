@@ -48,7 +48,7 @@ class LocalPreviews(PreviewService):
             raise WorkspaceError(_UNREADABLE_MESSAGE) from error
         if isinstance(preview, BinaryPreview):
             return PreviewResult(preview.content, preview.media_type)
-        return PreviewResult(Answer.of(preview.data).content)
+        return PreviewResult(Answer.of(preview).content)
 
 
 class LocalRoutes:

@@ -131,7 +131,7 @@ def _open_or_create(data: Path, run: str) -> RunFolder:
 def render_markdown(request: Request) -> Answer:
     """Return Markdown of a model as HTML, as the server renders it."""
     asked = PreviewRequest("text.md", len(request.body), {"model_text": "1"})
-    return _json(markdown.view(BytesIO(request.body), asked).data)
+    return _json(markdown.view(BytesIO(request.body), asked))
 
 
 def _json(value: object) -> Answer:

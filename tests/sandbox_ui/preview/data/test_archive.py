@@ -6,14 +6,16 @@ import io
 import lzma
 import tarfile
 import zipfile
+from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import expect
 
 from sandbox_ui.preview.base import BinaryPreview, PreviewError
-from sandbox_ui.preview.data import archive, archive_reader
+from sandbox_ui.preview.data import archive
 from tests.sandbox_ui.preview.data.archives import make_zip
+from tests.sandbox_ui.preview.documents.pdf_files import PdfPage, make_pdf
 from tests.sandbox_ui.preview.file_viewer import FileViewer
 from tests.sandbox_ui.preview.rendering import preview_data, preview_file
 
@@ -105,11 +107,11 @@ def test_names_outside_the_archive_and_duplicates_are_only_listed() -> None:
 
 
 def test_a_decompression_bomb_is_listed_but_not_unpacked() -> None:
-    content = make_zip({"bomb": bytes(archive_reader.MAX_MEMBER_BYTES + 1)})
-    assert archive_data(content)["unpacked_size"] == archive_reader.MAX_MEMBER_BYTES + 1
+    content = make_zip({"bomb": bytes(archive.MAX_MEMBER_BYTES + 1)})
+    assert archive_data(content)["unpacked_size"] == archive.MAX_MEMBER_BYTES + 1
     with pytest.raises(PreviewError, match="larger than 40 MB"):
         member(content)
-    alone = gzip.compress(bytes(archive_reader.MAX_MEMBER_BYTES + 1))
+    alone = gzip.compress(bytes(archive.MAX_MEMBER_BYTES + 1))
     with pytest.raises(PreviewError, match="larger than 40 MB"):
         member(alone, name="bomb.gz")
 
@@ -121,7 +123,7 @@ def test_a_compressed_tar_is_unpacked_up_to_a_limit(monkeypatch: pytest.MonkeyPa
             member = tarfile.TarInfo(f"{at}")
             member.size = 1024**2
             new_archive.addfile(member, io.BytesIO(bytes(member.size)))
-    monkeypatch.setattr(archive_reader, "MAX_UNPACKED_BYTES", 10 * 1024**2)
+    monkeypatch.setattr(archive, "MAX_UNPACKED_BYTES", 10 * 1024**2)
     data = archive_data(buffer.getvalue(), "a.tar.gz")
     assert (data["truncated"], 5 < data["total"] < 15) == (True, True)
     assert "only its beginning" in data["notes"][0]
@@ -169,6 +171,21 @@ def test_folders_collapse_and_members_open_and_are_extracted(viewer: FileViewer)
     canvas.get_by_role("button", name="Extract to workspace").click()
     expect(viewer.stage.file("naïve #1.txt")).to_be_visible()
     expect(viewer.show("naïve #1.txt")).to_contain_text("hello")
+
+
+def test_a_pdf_in_an_archive_is_shown(viewer: FileViewer) -> None:
+    locked = (Path(__file__).parents[1] / "files" / "locked.pdf").read_bytes()
+    files = {"open.pdf": make_pdf([PdfPage(["Words"])]), "locked.pdf": locked}
+    canvas = viewer.view("a.zip", make_zip(files))
+    page = canvas.get_by_role("region", name="Page 1")
+    canvas.get_by_role("treeitem", name="open.pdf").click()
+    expect(page.locator("img").first).not_to_have_js_property("naturalWidth", 0)
+    expect(page).to_contain_text("Words")
+    canvas.get_by_role("button", name="Back to archive").click()
+    canvas.get_by_role("treeitem", name="locked.pdf").click()
+    canvas.get_by_label("Password").fill("secret")
+    canvas.get_by_role("button", name="Open").click()
+    expect(page.locator("img").first).not_to_have_js_property("naturalWidth", 0)
 
 
 def test_the_archive_tree_works_by_keyboard(viewer: FileViewer) -> None:

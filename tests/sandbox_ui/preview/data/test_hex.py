@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from playwright.sync_api import Locator, expect
 
 from sandbox_ui.preview.data import hex as raw
-from sandbox_ui.preview.data.file_magic import identify
+from sandbox_ui.preview.data.hex import identify
 from tests.sandbox_ui.preview.file_viewer import FileViewer
 from tests.sandbox_ui.preview.rendering import preview_data
 

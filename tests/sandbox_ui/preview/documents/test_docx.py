@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 
 from sandbox_ui.preview.base import PreviewError
 from sandbox_ui.preview.documents import docx as docx_preview
+from sandbox_ui.preview.kinds import load_renderer
 from tests.sandbox_ui.preview.data.archives import change_members
 from tests.sandbox_ui.preview.file_viewer import FileViewer
 from tests.sandbox_ui.preview.media.images import encode_image, stripes
@@ -44,7 +45,7 @@ def fill_long(document: Any) -> None:
 
 
 def docx_data(content: bytes) -> dict[str, Any]:
-    return preview_data(docx_preview.view, content)
+    return preview_data(load_renderer("document"), content)
 
 
 def test_headings_lists_tables_and_images_up_to_a_size_are_converted(

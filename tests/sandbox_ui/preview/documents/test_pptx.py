@@ -10,6 +10,7 @@ from pptx.util import Inches
 
 from sandbox_ui.preview.base import BinaryPreview, PreviewError
 from sandbox_ui.preview.documents import pptx
+from sandbox_ui.preview.kinds import load_renderer
 from tests.sandbox_ui.preview.file_viewer import FileViewer
 from tests.sandbox_ui.preview.media.images import encode_image, stripes
 from tests.sandbox_ui.preview.rendering import preview_data, preview_file
@@ -49,7 +50,7 @@ def make_deck(count: int = 0) -> bytes:
 
 
 def slides_data(content: bytes, **options: str) -> dict[str, Any]:
-    return preview_data(pptx.view, content, **options)
+    return preview_data(load_renderer("slides"), content, **options)
 
 
 def test_text_boxes_have_positions_and_levels() -> None:
@@ -72,11 +73,11 @@ def test_images_tables_and_groups_are_read() -> None:
     assert second["boxes"][0]["position"] == [10.0, 13.33, 20.0, 20.0]
     assert second["boxes"][1]["rows"] == [["left", "right"]]
     for box in (second["boxes"][0], second["boxes"][2]):
-        image = preview_file(pptx.view, content, image=box["path"])
+        image = preview_file(load_renderer("slides"), content, image=box["path"])
         assert image == BinaryPreview(PNG, "image/png")
     for path in ("", "x", "0,0", "1,1", "9,9", "1", "1,0,0"):
         with pytest.raises(PreviewError):
-            preview_file(pptx.view, content, image=path)
+            preview_file(load_renderer("slides"), content, image=path)
 
 
 def test_many_slides_are_paged() -> None:

@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 
 from agent.errors import WorkspaceError
 from sandbox_ui.preview.base import PreviewError, PreviewRequest
-from sandbox_ui.preview.media.font import view
+from sandbox_ui.preview.kinds import load_renderer
 from sandbox_ui.preview.service import PreviewService
 from tests.sandbox_ui.preview.file_viewer import FileViewer
 from tests.sandbox_ui.preview.media.fonts import (
@@ -24,6 +24,8 @@ from tests.sandbox_ui.preview.media.fonts import (
     woff2,
 )
 from tests.sandbox_ui.preview.rendering import preview_data, preview_file
+
+view = load_renderer("font")
 
 
 @pytest.mark.parametrize(

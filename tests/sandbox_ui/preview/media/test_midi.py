@@ -6,7 +6,7 @@ import mido
 import pytest
 from playwright.sync_api import expect
 
-from sandbox_ui.preview.media import midi, midi_reader
+from sandbox_ui.preview.media import midi
 from tests.sandbox_ui.preview.file_viewer import FileViewer
 from tests.sandbox_ui.preview.rendering import preview_data
 
@@ -99,7 +99,7 @@ def track_of(body: bytes) -> bytes:
 )
 def test_notes_over_the_limit_are_omitted_and_reported(body: bytes, reason: str) -> None:
     found = preview_data(midi.view, midi_file([])[:14] + track_of(body))
-    assert len(found["notes"]["start"]) == midi_reader.MAX_NOTES
+    assert len(found["notes"]["start"]) == midi.MAX_NOTES
     assert reason in found["stop_reason"]
 
 
@@ -108,7 +108,7 @@ def test_unusual_time_divisions_have_a_limited_duration(ticks: int) -> None:
     body = bytes.fromhex("00903c40 ffffff7f 3c00") * 50
     head = b"MThd\0\0\0\6\0\1\0\1" + ticks.to_bytes(2, "big")
     found = preview_data(midi.view, head + track_of(body))
-    assert found["seconds"] <= midi_reader.MAX_DURATION_SECONDS
+    assert found["seconds"] <= midi.MAX_DURATION_SECONDS
 
 
 def test_a_midi_file_is_drawn_and_plays(viewer: FileViewer) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from sandbox_ui.preview.base import JsonPreview, PreviewError, PreviewRequest
+from sandbox_ui.preview.base import PreviewError, PreviewRequest
 from sandbox_ui.preview.tables import sqlite, sqlite_wal
 from tests.sandbox_ui.preview.file_viewer import FileViewer
 from tests.sandbox_ui.preview.rendering import preview_data, process_bytes_read
@@ -143,8 +143,8 @@ def test_a_closed_database_is_complete_and_a_file_without_a_path_copied() -> Non
     database = mark_as_wal(make_database(numbered_rows(1)))
     assert sqlite_data(database)["notes"] == []
     answer = sqlite.view(io.BytesIO(database), PreviewRequest("t.db", 0))
-    assert isinstance(answer, JsonPreview)
-    assert answer.data["total"] == 1
+    assert isinstance(answer, dict)
+    assert answer["total"] == 1
 
 
 @pytest.fixture
@@ -162,8 +162,8 @@ def open_database(tmp_path: Path) -> Iterator[tuple[bytes, bytes]]:
 def rows_with_log(database: bytes, log: bytes | bytearray) -> Any:
     request = PreviewRequest("t.db", len(database), {}, io.BytesIO(log))
     answer = sqlite.view(io.BytesIO(database), request)
-    assert isinstance(answer, JsonPreview)
-    return answer.data.get("rows", answer.data["notes"])
+    assert isinstance(answer, dict)
+    return answer.get("rows", answer["notes"])
 
 
 def test_committed_pages_of_the_write_ahead_log_are_read(

@@ -58,7 +58,7 @@ def test_version_4_cells_and_outputs_are_read() -> None:
     content = make_notebook(markdown_cell("# Hi"), code_cell("import os", stream))
     text, code = notebook_data(content)["cells"]
     assert text["html"] == "<h1>Hi</h1>\n"
-    assert (code["count"], code["rows"]) == (1, [[["k", "import "], "os"]])
+    assert (code["count"], code["rows"]) == (1, [[["syn-keyword", "import "], "os"]])
     assert code["outputs"] == [
         {"kind": "text", "rows": [["a"], ["b"]], "omitted": 0, "error": False}
     ]
@@ -90,7 +90,7 @@ def test_active_html_is_removed_and_latex_rendered() -> None:
 def test_progress_bars_show_their_last_state_and_colours_are_kept() -> None:
     text = "10%\r50%\r100%\n\x1b[31mred\x1b[0m"
     shown = output_of({"output_type": "stream", "name": "stderr", "text": text})
-    assert shown["rows"] == [["100%"], [["t 31", "red"]]]
+    assert shown["rows"] == [["100%"], [["term-31", "red"]]]
     assert shown["error"]
 
 
@@ -127,7 +127,7 @@ def test_many_cells_are_paged() -> None:
     content = make_notebook(*[code_cell(str(at)) for at in range(500)])
     first = notebook_data(content)
     assert (len(first["cells"]), first["total"]) == (notebook.MAX_PAGE_CELLS, 500)
-    assert notebook_data(content, start="499")["cells"][0]["rows"] == [[["n", "499"]]]
+    assert notebook_data(content, start="499")["cells"][0]["rows"] == [[["syn-number", "499"]]]
     large = make_notebook(*[code_cell("x" * 50_000) for _ in range(100)])
     assert len(notebook_data(large)["cells"]) < 60
 
