@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from agent.models.base import Model, Usage
 from agent.models.builtin.model import BUILTIN_MAX_STEPS, BUILTIN_TURN_TOKENS, BuiltinModel
 from agent.models.builtin.worker import CONTEXT_TOKENS
-from agent.models.passport.known import passport_of
+from agent.models.endpoint.deferred import passport_of
 
 _MILLION = 1_000_000
 

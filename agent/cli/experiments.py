@@ -10,7 +10,7 @@ from typing import Any
 from agent.api.models import ModelArgument
 from agent.api.studio import Studio
 from agent.cli.result_folder import ProgressReport, ResultFolder, print_line
-from agent.cli.startup import begin_collection
+from agent.cli.startup import STOPPED, begin_collection
 from agent.cluster.connect import placement_on
 from agent.data_folder import DataFolder
 from agent.errors import DataFolderLocked, UsageError, WorkspaceError
@@ -24,7 +24,6 @@ from agent.util.signals import stop_on_signals
 from agent.util.stop import Stop
 from agent.workspace.versions.blobs import BlobStore
 
-STOPPED = 130
 _DEFAULT_MEMBERS = ("plain", "sandbox")
 _FURTHER_KEYS = ("key-file",)
 _JUDGE_KEYS = ("model", "base-url", "votes", "prompt-file", "key-file")

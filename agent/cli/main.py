@@ -8,7 +8,7 @@ from pathlib import Path
 from agent import prompts
 from agent.cli import experiment_options, models
 from agent.cli.recorded_runs import commands as recorded_runs
-from agent.cli.startup import begin_collection
+from agent.cli.startup import STOPPED, begin_collection
 from agent.errors import AddressUnusable, StudioError
 from agent.models import parameters
 from agent.run_fields import add_option
@@ -18,12 +18,7 @@ from agent.tasks import cli as tasks
 from agent.train import cli as training
 from agent.train.rollouts import cli as rollouts
 
-STOPPED = 130
-"""The exit code after a stop or Ctrl-C."""
-
-ADDRESS_UNUSABLE = 4
-"""The exit code if the page cannot be served at its address."""
-
+ADDRESS_UNUSABLE = 4  # the exit code if the page cannot be served at its address
 _WITH_SETTINGS = {"models": models.run_command, "rollout": rollouts.run_command}
 
 CREDENTIALS = {

@@ -2,6 +2,8 @@
 
 import gc
 
+STOPPED = 130  # the exit code after a stop or Ctrl-C
+
 
 def put_off_collection() -> None:
     """Disable the garbage collector until ``begin_collection``."""

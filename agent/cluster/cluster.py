@@ -28,9 +28,8 @@ from agent.runs.folder import RunFolder
 from agent.util.stop import Stop
 from agent.workspace.versions.blobs import BlobStore
 
+# The name of the resource that a node declares: ``ray start --resources='{"sandbox": 8}'``
 RESOURCE = "sandbox"
-"""The name of the resource that a node declares: ``ray start --resources='{"sandbox": 8}'``."""
-
 _POLL_SECONDS = 2.0
 _NO_NODE_SECONDS = 120.0
 _CLOSE_SECONDS = 60.0
@@ -239,16 +238,14 @@ class Cluster:
                     raise
                 _log.exception("The nodes of the cluster cannot be listed; this is tried again")
             self._wake()
-            self._closing.wait(0.1 if self._is_preparing() else _POLL_SECONDS)
+            preparing = any(each.preparing is not None for each in self._nodes.active)
+            self._closing.wait(0.1 if preparing else _POLL_SECONDS)
 
     def _look_for_nodes(self) -> None:
         self._start_actors()
         for node in list(self._nodes.active):
             if node.preparing is not None:
                 self._take_up(node)
-
-    def _is_preparing(self) -> bool:
-        return any(each.preparing is not None for each in self._nodes.active)
 
     def _start_actors(self) -> None:
         known = {each.id for each in self._nodes.active}

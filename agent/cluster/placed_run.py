@@ -42,27 +42,17 @@ class PlacedRun:
     """A run on a node; on another one it starts again, under the same id, if that is lost."""
 
     def __init__(self, nodes: Nodes, folder: RunFolder, order: RunOrder, blobs: BlobStore) -> None:
+        self.id, self.folder = folder.id, folder
         self._nodes = nodes
-        self._folder = folder
         self._order = order
         self._receiver = Receiver(folder, dict(order.inputs), blobs)
         self._stop = Stop()
 
-    @property
-    def id(self) -> str:
-        """The run's id."""
-        return self._folder.id
-
-    @property
-    def folder(self) -> RunFolder:
-        """The run's folder."""
-        return self._folder
-
     def carry_out(self) -> tuple[str, str, str]:
         """Carry it out; return its status, its answer and why it failed."""
-        self._folder.set_network(self._order.spec.policy)
-        self._folder.set_sandbox(self._folder.sandbox)
-        mark = OpenRound(self._folder.data, self.id)
+        self.folder.set_network(self._order.spec.policy)
+        self.folder.set_sandbox(self.folder.sandbox)
+        mark = OpenRound(self.folder.data, self.id)
         mark.begin()
         try:
             for _ in range(_ATTEMPTS):
@@ -81,7 +71,7 @@ class PlacedRun:
 
     def close(self) -> None:
         """Unmount its disk: thousands of them would stay mounted."""
-        volume.detach(self._folder.sandbox_folder, idle=True)
+        volume.detach(self.folder.sandbox_folder, idle=True)
 
     def _attempt(self) -> tuple[str, str, str] | None:
         """Carry it out on one node; return None if that was lost."""
@@ -103,9 +93,9 @@ class PlacedRun:
 
     def _end_interrupted(self) -> None:
         """End the round if the last node was lost in the middle of it."""
-        journal = self._folder.journal
+        journal = self.folder.journal
         if journal.exists() and not isinstance(last_event(journal), RunEnded):
-            EventRecorder(self._folder).close()
+            EventRecorder(self.folder).close()
 
     def _end(self, part: Part) -> tuple[str, str, str]:
         for name in part.data.decode(errors="replace").splitlines():

@@ -15,9 +15,7 @@ from agent.documents.office_xml import (
 )
 from agent.documents.signatures import OLE_SIGNATURE, is_encrypted_open_document
 
-MAX_PART_BYTES = 256 * 1024**2
-"""Maximum uncompressed bytes of one part of a document."""
-
+MAX_PART_BYTES = 256 * 1024**2  # uncompressed bytes of one part of a document
 _SLIDE_NAME = re.compile(r"ppt/slides/slide(\d+)\.xml")
 _WORD_NAME = re.compile(r"word/document\d*\.xml")
 _NOTES_NAME = re.compile(r"word/(?:footnotes|endnotes)\d*\.xml")

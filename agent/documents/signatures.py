@@ -10,9 +10,8 @@ OFFICE_EXTENSIONS = (
 )  # fmt: skip
 """Endings of the names of office documents whose text can be extracted."""
 
+# First bytes of office documents in old formats, and of encrypted ones
 OLE_SIGNATURE = b"\xd0\xcf\x11\xe0"
-"""First bytes of office documents in old formats, and of encrypted ones."""
-
 _ENCRYPTED_PACKAGE = "EncryptedPackage".encode("utf-16-le")
 _PDF_HEADER = re.compile(rb"\s*(?:\xef\xbb\xbf\s*)?%PDF-")
 _LOCKED_WORKBOOK = re.compile(

@@ -24,12 +24,8 @@ from agent.errors import WorkspaceError
 from agent.util.charset.guess import guess_encoding, system_languages
 from agent.util.text import plural
 
-MAX_TEXT = 32 * 1024**2
-"""Maximum bytes of a text file, or characters of another document's text."""
-
-MAX_PDF = 256 * 1024**2
-"""Maximum bytes of a PDF or office document."""
-
+MAX_TEXT = 32 * 1024**2  # bytes of a text file, or characters of another document's text
+MAX_PDF = 256 * 1024**2  # bytes of a PDF or office document
 PDF_SECONDS = 30
 PDF_MEMORY = 1024**3
 

@@ -13,14 +13,10 @@ Check = Literal[
 ]  # fmt: skip
 Extraction = Literal["lenient", "reference"]
 EXTRACTIONS: tuple[Extraction, ...] = get_args(Extraction)
+# The checks with a ``reference`` extraction; the others have only the lenient one
 EXTRACTED: tuple[Check, ...] = ("math", "letter")
-"""The checks with a ``reference`` extraction; the others have only the lenient one."""
-
-VERSION = 2
-"""The version of the grader; a newer one may grade an answer differently."""
-
-DEFAULT_VOTES = 4
-"""How often a judge is asked about one answer of a suite (the paper: 4)."""
+VERSION = 2  # the version of the grader; a newer one may grade an answer differently
+DEFAULT_VOTES = 4  # how often a judge is asked about one answer of a suite (the paper: 4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +68,8 @@ CHECKS: Mapping[Check, CheckInfo] = {
 }  # fmt: skip
 """All checks, in the order in which they are offered."""
 
+# The checks that a user can choose
 OFFERED: tuple[Check, ...] = tuple(name for name, info in CHECKS.items() if info.offered)
-"""The checks that a user can choose."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,9 +9,7 @@ import json
 import re
 from dataclasses import dataclass
 
-MAX_ANSWER_CHARS = 262_144
-"""Maximum length of an answer that is graded, in characters."""
-
+MAX_ANSWER_CHARS = 262_144  # of an answer that is graded
 _MARKUP = re.compile(r"\s+|\*+|_+|`+|[\"'“”‘’]+|\$+|\\[()\[\]]|#+(?=\s)|\\displaystyle\b")
 _BOX = re.compile(r"\\f?boxed\s*|\\fbox\s*")
 _UNBRACED = re.compile(r"[^\s{}$\\]+")

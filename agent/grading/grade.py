@@ -9,7 +9,6 @@ from agent.grading import judge as judges
 from agent.grading import letters, mathematics, numbers, reference, rules, texts
 from agent.grading.checks import CHECKS, VERSION, Check, Expected, Grade, JudgeAccess
 from agent.grading.final_answer import MAX_ANSWER_CHARS, final_answer, without_thinking
-from agent.grading.rouge import rouge_l
 from agent.util.stop import Stop
 
 _MAX_EXTRACTED = 200
@@ -122,7 +121,7 @@ def _open_ended(expected: Expected, text: str) -> float:
         return 1.0
     if mathematics.is_expression(expected.answer):
         return _mathematics(expected, text).score or 0.0
-    return rouge_l(text, expected.answer)
+    return texts.rouge_l(text, expected.answer)
 
 
 _TEXT_CHECKS: dict[str, Callable[[str, str], bool | float]] = {
@@ -130,5 +129,5 @@ _TEXT_CHECKS: dict[str, Callable[[str, str], bool | float]] = {
     "contains": texts.is_contained,
     "verbatim": texts.is_verbatim,
     "f1": texts.f1,
-    "rouge_l": rouge_l,
+    "rouge_l": texts.rouge_l,
 }

@@ -44,9 +44,7 @@ PROMPT = judge_prompt(
 )
 """The usual prompt of a judge."""
 
-MAX_JUDGED_CHARS = 20_000
-"""Maximum characters of a task and of an answer that the judge reads."""
-
+MAX_JUDGED_CHARS = 20_000  # of a task and of an answer that the judge reads
 _PLACEHOLDER = re.compile(r"\{(task|expected|answer)\}")
 _VERDICT = re.compile(r"\W*(?:verdict\W+)?(right|wrong)\W*", re.IGNORECASE)
 _MAX_TEXT = 500

@@ -32,8 +32,7 @@ _STATEMENTS = re.compile(
 _SEPARATORS = re.compile(r"\s*(?:[,;/&+]|\band\b)\s*|\s+", re.IGNORECASE)
 _CONCATENATED = re.compile(r"[A-Z]{2,26}")
 _ITEM = re.compile(r"[(\[]?([A-Za-z])[)\].]?")
-MAX_VALUE_CHARS = 20_000
-"""Longer values, in characters, are not searched for letters."""
+MAX_VALUE_CHARS = 20_000  # longer values, in characters, are not searched for letters
 
 
 def chosen_letters(text: str, offered: str = "", question: str = "") -> frozenset[str]:

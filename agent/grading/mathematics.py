@@ -30,16 +30,11 @@ from agent.grading.numbers import (
 )
 from agent.grading.texts import normalized
 
-MAX_EXPRESSION_CHARS = 1_000
-"""Maximum length of an expression in characters; longer ones are not compared."""
-TIMEOUT_SECONDS = 5.0
-"""Time limit of a comparison in seconds."""
+MAX_EXPRESSION_CHARS = 1_000  # longer expressions are not compared
+TIMEOUT_SECONDS = 5.0  # of a comparison
+# Time limit for starting the process in seconds, long enough for a busy machine
 STARTUP_TIMEOUT_SECONDS = 60.0
-"""Time limit for starting the process in seconds, long enough for a busy machine."""
-
-_PRECISION = 6
-"""Decimals from which numbers are compared rounded, by math-verify."""
-
+_PRECISION = 6  # decimals from which numbers are compared rounded, by math-verify
 _COMMAND = re.compile(r"\\[A-Za-z]+")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _FUNCTIONS = frozenset(["sin", "cos", "tan", "exp", "log", "ln", "sqrt", "pi", "mod"])
@@ -118,7 +113,7 @@ def is_equal(found: str, truth: str) -> bool:
     """
     wanted, wanted_unit = _value_and_unit(truth)
     if not is_expression(wanted):
-        return _same_text(found, truth)
+        return normalized(_TEXT.sub(r"\1", found)) == normalized(_TEXT.sub(r"\1", truth))
     value, unit = _value_and_unit(found)
     if unit and wanted_unit and unit != wanted_unit:
         return False
@@ -163,10 +158,6 @@ def _equal(found: str, truth: str) -> bool:
 
 def _exponent(number: Decimal) -> int:
     return int(number.as_tuple().exponent)
-
-
-def _same_text(found: str, truth: str) -> bool:
-    return normalized(_TEXT.sub(r"\1", found)) == normalized(_TEXT.sub(r"\1", truth))
 
 
 def reference_equal(found: str, truth: str) -> bool:

@@ -11,8 +11,7 @@ import os
 import resource
 import sys
 
-MAX_MEMORY_BYTES = 1024**3
-"""Limit on address space in bytes."""
+MAX_MEMORY_BYTES = 1024**3  # of address space
 
 
 def main() -> None:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 
 from agent.models.base import CallPiece, Finish, Model, ModelRequest, Piece, TextPiece, Usage
-from agent.models.parsing.call_ids import new_call_id
+from agent.models.parsing.repair import new_call_id
 from agent.tools.actions import BASH
 from agent.util.stop import Stop
 

@@ -5,7 +5,7 @@ Every implementation passes ``tests/contract/model_suite.py``.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 from agent.util.stop import Stop
 
@@ -84,6 +84,12 @@ class ToolSchema:
     name: str
     description: str
     parameters: Mapping[str, Any]
+
+    @property
+    def definition(self) -> dict[str, Any]:
+        """The tool as in OpenAI's API."""
+        values = {"name": self.name, "description": self.description}
+        return {"type": "function", "function": values | {"parameters": dict(self.parameters)}}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,6 +174,13 @@ class Usage:
     reasoning: int = 0
     cache_written: int = 0
     reported: tuple[PartialCount, ...] = field(default=(), compare=False)
+
+    @classmethod
+    def of(cls, prompt: int, generated: int, **parts: int | None) -> "Usage":
+        """Return counts of which some of the last three may not be reported: None."""
+        counts = {name: parts.get(name) for name in get_args(PartialCount)}
+        known = {name: count for name, count in counts.items() if count is not None}
+        return cls(prompt, generated, **known, reported=tuple(known))
 
     def known(self, count: PartialCount) -> int | None:
         """Return a count, or None if the endpoint did not report it."""

@@ -67,20 +67,11 @@ def with_tool_descriptions(
     """Return the messages with the tools in the system prompt, worded as by Qwen."""
     if not tools:
         return messages
-    lines = "\n".join(map(_function_schema, tools))
+    lines = "\n".join(json.dumps(each.definition, ensure_ascii=False) for each in tools)
     first = messages[0] if messages else None
     if isinstance(first, SystemMessage):
         return [SystemMessage(f"{first.text}\n\n{_TOOLS_TEMPLATE.format(lines)}"), *messages[1:]]
     return [SystemMessage(_TOOLS_TEMPLATE.format(lines)), *messages]
-
-
-def _function_schema(tool: ToolSchema) -> str:
-    function = {
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": dict(tool.parameters),
-    }
-    return json.dumps({"type": "function", "function": function}, ensure_ascii=False)
 
 
 def message_parts(message: Message) -> Iterator[Part]:

@@ -31,10 +31,9 @@ from agent.models.base import (
 from agent.util.stop import Stop
 
 FOLDER = Path(__file__).parent / "demonstrations"
+# Characters per second of text and reasoning: the speed of a user who skims
 CHARACTERS_PER_SECOND = 160.0
-"""Characters per second of text and reasoning: the speed of a user who skims."""
-ARGUMENTS_SPEEDUP = 8
-"""How much faster arguments stream than text: users read programs afterwards."""
+ARGUMENTS_SPEEDUP = 8  # how much faster arguments stream than text: users read programs afterwards
 CONNECT_HINT = (
     "connect a model: endpoint, model and key in Settings, "
     "or OPENAI_BASE_URL, OPENAI_MODEL, OPENAI_API_KEY"

@@ -16,7 +16,7 @@ from agent.models.base import (
     ToolCall,
     Usage,
 )
-from agent.models.parsing.call_ids import new_call_id
+from agent.models.parsing.repair import new_call_id
 from agent.util.stop import Stop
 
 
@@ -45,20 +45,9 @@ class ScriptedModel:
         piece_size: int = 24,
     ) -> None:
         self._turns = iter(turns)
-        self._name = name
-        self._metered = metered
+        self.name, self.metered = name, metered
         self._piece_size = piece_size
         self.requests: list[ModelRequest] = []
-
-    @property
-    def name(self) -> str:
-        """The display name, as given."""
-        return self._name
-
-    @property
-    def metered(self) -> bool:
-        """Whether tokens are counted, as given."""
-        return self._metered
 
     def stream(self, request: ModelRequest, stop: Stop) -> Iterator[Piece]:
         """Play the next turn; see ``Model.stream``."""

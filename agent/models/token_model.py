@@ -79,6 +79,8 @@ class TokenModel:
     900 tokens, which a model trained with these tools does not need.
     """
 
+    metered = True
+
     def __init__(
         self,
         name: str,
@@ -87,21 +89,11 @@ class TokenModel:
         max_tokens: int | None = None,
         describe_tools: bool = False,
     ) -> None:
-        self._name = name
+        self.name = name
         self._sampler = sampler
         self._max_tokens = max_tokens
         self._describe_tools = describe_tools
         self._history = _TokenHistory(sampler)
-
-    @property
-    def name(self) -> str:
-        """The display name, as given."""
-        return self._name
-
-    @property
-    def metered(self) -> bool:
-        """Whether tokens are counted: always."""
-        return True
 
     def stream(self, request: ModelRequest, stop: Stop) -> Iterator[Piece]:
         """Stream one turn; see ``Model.stream``."""
@@ -125,7 +117,7 @@ class TokenModel:
             return
         yield from answer.record(reader.flush())
         tokens = TurnTokens(kept, tuple(read), tuple(answer.ids), tuple(answer.logprobs))
-        usage = Usage(len(ids), len(answer.ids), cached=kept, reported=("cached",))
+        usage = Usage.of(len(ids), len(answer.ids), cached=kept)
         yield Finish(self._finish_reason(answer), usage, tokens)
         # After the last yield: a caller that abandoned the stream did not take the answer.
         self._history.store(messages, [*ids, *answer.ids], answer.message())

@@ -35,7 +35,7 @@ from agent.loop.setup_commands import SetupCommands
 from agent.loop.steering import Steering
 from agent.models.base import AssistantMessage, Model, Preloadable
 from agent.models.builtin.model import BuiltinModel, model_for_mode
-from agent.models.passport.known import passport_of
+from agent.models.endpoint.deferred import passport_of
 from agent.prompts import Prompt
 from agent.runs.event_recorder import EventRecorder
 from agent.runs.folder import RunFolder

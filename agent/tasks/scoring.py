@@ -1,14 +1,22 @@
-"""Score a model's answers: mean reward with a confidence interval."""
+"""Score a model's answers: outcome rewards, and their mean with a confidence interval."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import sqrt
 
 from agent.errors import TaskError
-from agent.tasks.rewards import reward
-from agent.tasks.task import TaskRecord
+from agent.grading.checks import Check, Expected
+from agent.grading.grade import grade
+from agent.tasks.task import QaType, TaskRecord
 from agent.util.text import one_line, quote
 
+# Expressions are not scored by ROUGE-L, which would reward listing two numbers over deciding.
+_CHECKS: dict[QaType, Check] = {
+    "single_choice": "letter",
+    "multiple_choice": "choice_f1",
+    "open_ended": "open_ended",
+    "exact": "verbatim",
+}
 _Z = 1.959964
 
 
@@ -77,3 +85,16 @@ def wilson_interval(mean: float, count: int) -> tuple[float, float]:
     middle = (mean + square / 2) / (1 + square)
     half = _Z * sqrt(mean * (1 - mean) / count + square / (4 * count)) / (1 + square)
     return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def expected_of(task: TaskRecord) -> Expected:
+    """Return what an answer to a task is compared with, and how."""
+    return Expected(
+        check=_CHECKS[task.qa_type], answer=task.ground_truth, question=task.problem_statement
+    )
+
+
+def reward(task: TaskRecord, answer: str | None) -> float:
+    """Return the reward of an answer; None, as of a missing file, gets 0."""
+    found = grade(expected_of(task), answer or "")
+    return found.score if found and found.score is not None else 0.0

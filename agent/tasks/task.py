@@ -62,7 +62,7 @@ class InvalidRecord(ValueError):
 class TaskRecord:
     """A task with a known answer; of a choice, its letters, ``B`` or ``ACD``.
 
-    ``qa_type`` says how an answer is rewarded (``rewards.reward``); ``exact`` is not in the paper.
+    ``qa_type`` says how an answer is rewarded (``scoring.reward``); ``exact`` is not in the paper.
     """
 
     id: str

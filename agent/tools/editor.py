@@ -23,13 +23,9 @@ from agent.tools.text_file import (
 from agent.util.charset.guess import encoding_label
 from agent.util.text import plural
 
-MAX_FILE_BYTES = 32 * 1024**2
-"""Size limit in bytes of a file to view or edit."""
-MAX_VIEW_CHARACTERS = 10_000
-"""Characters of a file shown by one view."""
-MAX_SNIPPET_CHARACTERS = 4_000
-"""Characters of the snippet shown after an edit."""
-
+MAX_FILE_BYTES = 32 * 1024**2  # size limit in bytes of a file to view or edit
+MAX_VIEW_CHARACTERS = 10_000  # characters of a file shown by one view
+MAX_SNIPPET_CHARACTERS = 4_000  # characters of the snippet shown after an edit
 _CONTEXT_LINES = 4
 _MAX_LISTED_OCCURRENCES = 5
 _BINARY_CHECK_CHARACTERS = 8_000

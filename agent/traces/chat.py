@@ -8,9 +8,8 @@ from agent.traces.fields import Fields, dump, shorten
 from agent.traces.statuses import finish_of
 from agent.traces.trace import Item, Result, Turn, UserText, usage_of_counts
 
+# The field of our exports with what an API gave to be given back: its family and parts
 OPAQUE = "opaque"
-"""The field of our exports with what an API gave to be given back: its family and parts."""
-
 _MAX_FAMILY_CHARACTERS = 200
 _REASONING = ("reasoning_content", "reasoning", "thinking", "reasoningContent")
 

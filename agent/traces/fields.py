@@ -10,12 +10,8 @@ from typing import Any
 from agent.errors import TraceError
 from agent.traces.json_reader import JsonReader
 
-MAX_TEXT_CHARACTERS = 1024 * 1024
-"""Maximum length of one text of a trace; the middle of a longer one is left out."""
-
-MAX_TOKEN_IDS = 2**21
-"""Maximum number of token ids of one prompt or answer."""
-
+MAX_TEXT_CHARACTERS = 1024 * 1024  # of one text of a trace; the middle of a longer one is left out
+MAX_TOKEN_IDS = 2**21  # token ids of one prompt or answer
 _KEPT = MAX_TEXT_CHARACTERS // 2
 _MAX_TIME = 4e9
 _MAX_COUNT = 2**53
@@ -147,6 +143,14 @@ def read_fields(reader: JsonReader) -> Fields:
     """Return the object at hand."""
     place = reader.place
     return Fields(reader.value(), place)
+
+
+def read_objects(reader: JsonReader, *names: str) -> Iterator[Fields]:
+    """Yield the objects in the lists of these names in the object at hand, one at a time."""
+    for name in reader.members():
+        if name in names:
+            for _ in reader.elements():
+                yield read_fields(reader)
 
 
 def shorten(text: str) -> str:

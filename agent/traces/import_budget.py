@@ -9,9 +9,7 @@ from typing import IO, BinaryIO
 from agent.errors import TraceError
 from agent.util.wrapped_stream import WrappedStream
 
-MAX_SECONDS = 120.0
-"""Time of one import."""
-
+MAX_SECONDS = 120.0  # time of one import
 _BUFFER_BYTES = 256 * 1024
 _NO_SPACE = "it takes more space than your runs may still use. Delete some first."
 

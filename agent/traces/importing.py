@@ -32,15 +32,9 @@ from agent.traces.recording import write_journal
 from agent.traces.trace import Item, Start, Trace
 from agent.workspace.versions.blobs import BlobStore
 
-MAX_TRACES = 500
-"""Maximum number of traces in one file."""
-
+MAX_TRACES = 500  # traces in one file
 MAX_FILE_BYTES = 1024**3
-"""Maximum size of a file."""
-
-SCRATCH = "imports"
-"""The folder of the data folder for files that are being received or read."""
-
+SCRATCH = "imports"  # the folder of the data folder for files that are being received or read
 _MAX_ORIGIN_CHARACTERS = 1024 * 1024
 KNOWN_FORMATS = (
     "ATIF, the reference's trajectory.json, mini-swe-agent's .traj.json, SWE-agent's .traj, "

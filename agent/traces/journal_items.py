@@ -25,7 +25,6 @@ from agent.events import (
 )
 from agent.installation import DISTRIBUTION_NAME
 from agent.loop.conversation import Conversation
-from agent.models.base import ToolSchema
 from agent.runs import journal
 from agent.runs.compatibility.unreadable_events import decode_line
 from agent.runs.state import remark
@@ -39,9 +38,8 @@ from agent.traces.token_ids import TokenSequence
 from agent.traces.trace import Ended, Item, Note, Result, Review, Start, Turn, TurnIds, UserText
 from agent.util.state_files import read_record
 
+# The file in an imported run's folder with its agent and the definitions of its tools
 ORIGIN_FILE = "imported.json"
-"""The file in an imported run's folder with its agent and the definitions of its tools."""
-
 _MAX_TOOLS = 200
 
 
@@ -120,19 +118,7 @@ def _turn(event: ModelAnswered, ids: TurnIds | None, *, copied: bool) -> Turn:
 
 def default_tools() -> list[dict[str, Any]]:
     """Return the definitions of the three tools, with the default limits in their texts."""
-    return [definition(schema) for schema in tool_schemas(TimeLimits(), OutputLimits())]
-
-
-def definition(schema: ToolSchema) -> dict[str, Any]:
-    """Return a tool's definition as in OpenAI's API."""
-    return {
-        "type": "function",
-        "function": {
-            "name": schema.name,
-            "description": schema.description,
-            "parameters": dict(schema.parameters),
-        },
-    }
+    return [schema.definition for schema in tool_schemas(TimeLimits(), OutputLimits())]
 
 
 @dataclass(frozen=True, slots=True)

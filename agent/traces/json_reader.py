@@ -13,9 +13,7 @@ from typing import Any, BinaryIO, TextIO
 
 from agent.errors import TraceError
 
-MAX_VALUE_CHARACTERS = 16 * 1024**2
-"""Maximum length of the JSON text of one value, such as a step."""
-
+MAX_VALUE_CHARACTERS = 16 * 1024**2  # of the JSON text of one value, such as a step
 _BLOCK = 256 * 1024
 _MAX_NAME_CHARACTERS = 80
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -192,7 +190,7 @@ class JsonReader:
     def _skip_string(self) -> None:
         self._at += 1
         self._advance(_IN_STRING)
-        if self._peek_raw() != '"':
+        if self._text[self._at : self._at + 1] != '"':
             raise self.error("the file ends in the middle of a text")
         self._at += 1
 
@@ -213,9 +211,6 @@ class JsonReader:
                 return self._text[self._at]
             if not self._fill(_BLOCK):
                 return ""
-
-    def _peek_raw(self) -> str:
-        return self._text[self._at : self._at + 1]
 
     def _need_more(self, position: int) -> None:
         """Read on if the value may be unfinished; else it is not valid JSON."""

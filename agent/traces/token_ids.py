@@ -6,8 +6,7 @@ A journal has the ids that a turn adds to those before it; a trace has the whole
 from agent.models.base import TurnTokens
 from agent.traces.trace import TurnIds
 
-MAX_PROMPT_IDS = 2**27
-"""Maximum number of ids of all prompts of a trace together, which grow with each turn."""
+MAX_PROMPT_IDS = 2**27  # ids of all prompts of a trace together, which grow with each turn
 
 
 class TokenSequence:

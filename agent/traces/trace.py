@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent.events import Decision, Mode, Status
-from agent.models.base import FinishReason, OpaqueParts, PartialCount, ToolCall, Usage
+from agent.models.base import FinishReason, OpaqueParts, ToolCall, Usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,17 +125,8 @@ class Ended:
 
 def usage_of_counts(prompt: int | None, generated: int | None, **parts: int | None) -> Usage | None:
     """Return the usage of a turn; None if neither prompt nor answer was counted."""
-    if prompt is None and generated is None:
-        return None
-    names: tuple[PartialCount, ...] = ("cached", "reasoning", "cache_written")
-    return Usage(
-        prompt or 0,
-        generated or 0,
-        cached=parts.get("cached") or 0,
-        reasoning=parts.get("reasoning") or 0,
-        cache_written=parts.get("cache_written") or 0,
-        reported=tuple(name for name in names if parts.get(name) is not None),
-    )
+    unknown = prompt is None and generated is None
+    return None if unknown else Usage.of(prompt or 0, generated or 0, **parts)
 
 
 Item = Start | UserText | Turn | Result | Note | Ended

@@ -12,12 +12,8 @@ import zstandard
 from agent.errors import TraceError
 from agent.util.wrapped_stream import WrappedStream
 
-MAX_MEMBER_BYTES = 1024**3
-"""Maximum unpacked size of one member."""
-
-MAX_DIRECTORY_BYTES = 8 * 1024**2
-"""Maximum size of a zip file's list of members, which is read as a whole."""
-
+MAX_MEMBER_BYTES = 1024**3  # unpacked size of one member
+MAX_DIRECTORY_BYTES = 8 * 1024**2  # of a zip file's list of members, which is read as a whole
 _ZSTANDARD = 93  # which zipfile knows from Python 3.14 on
 _HEADER_BYTES, _SIGNATURE = 30, b"PK\x03\x04"
 _MAX_WINDOW = 64 * 1024**2

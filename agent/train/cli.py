@@ -11,8 +11,7 @@ from agent.installation import pip_install
 from agent.output_folder import check_file
 from agent.util.signals import interrupt_once
 
-REPORT = "train report"
-"""The command that compares trainings."""
+REPORT = "train report"  # the command that compares trainings
 
 _REQUIRED_PACKAGES = (
     "torch",

@@ -9,7 +9,7 @@ OUTPUT/curve.png, table.md         plot and table of the results
 
 import json
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -81,7 +81,9 @@ class Training:
             if result_folder.is_dir():
                 weights.restore(self.policy.model, result_folder)
             else:
-                self._stage_functions()[stage](self._output / stage)
+                (self._supervise if stage == "supervised" else self._reinforce)(
+                    self._output / stage
+                )
                 self._save_result(result_folder)
             self._evaluate_once(stage, self._steps(stage))
             self._write_report()
@@ -95,9 +97,6 @@ class Training:
         draft = folder.with_name("model.draft")
         weights.save(self.policy.model, self._tokenizer, draft)
         draft.replace(folder)
-
-    def _stage_functions(self) -> dict[Stage, Callable[[Path], None]]:
-        return {"supervised": self._supervise, "reinforced": self._reinforce}
 
     def _steps(self, stage: Stage) -> int:
         config = getattr(self._recipe, stage)

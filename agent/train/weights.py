@@ -26,19 +26,19 @@ TURN_START, TURN_END = "<|im_start|>", "<|im_end|>"
 
 def load_model(weights: WeightsConfig) -> tuple[Any, Any]:
     """Load the model, ready for training, and its tokenizer."""
-    path, is_packaged = (
-        (packaged_weights(), True)
-        if weights.name == PACKAGED_MODEL
-        else (Path(weights.name), False)
-    )
-    source = str(path.parent if is_packaged else weights.name)
-    options = {"gguf_file": path.name} if is_packaged else {}
+    is_packaged = weights.name == PACKAGED_MODEL
+    source, options = weights.name, {}
+    if is_packaged:
+        path = packaged_weights()
+        source, options = str(path.parent), {"gguf_file": path.name}
     try:
         tokenizer = AutoTokenizer.from_pretrained(source, **options)
         # For full training the weights stay float32, since bfloat16 loses small updates.
         dtype = weights.dtype if weights.lora else "float32"
+        # Eager attention is fastest for short conversations on CPUs.
+        attention = {} if torch.cuda.is_available() else {"attn_implementation": "eager"}
         model = AutoModelForCausalLM.from_pretrained(
-            source, dtype=getattr(torch, dtype), **_attention_options(), **options
+            source, dtype=getattr(torch, dtype), **attention, **options
         )
     except (OSError, ValueError) as error:
         raise TrainError(f"model.name: {weights.name} cannot be loaded: {error}") from error
@@ -98,11 +98,6 @@ def with_lora(model: Any, lora: Lora) -> Any:
             # Autocast converts dtypes already; PEFT's own conversion costs a fifth of a step.
             module.cast_input_dtype_enabled = False
     return adapted
-
-
-def _attention_options() -> dict[str, str]:
-    """Select eager attention on CPUs, where it is fastest for short conversations."""
-    return {} if torch.cuda.is_available() else {"attn_implementation": "eager"}
 
 
 def unwrap_adapter(model: Any) -> Any:

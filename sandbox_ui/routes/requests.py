@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from agent.errors import NotStored, RunError
-from agent.models.endpoint.apis import api_named
+from agent.models.endpoint.apis import APIS
 from agent.runs.folder import RunFolder
 from agent.runs.requests import snippets
 from agent.runs.requests.body import RebuiltRequest, read_rounds, rebuild_request
@@ -146,7 +146,7 @@ class Viewer:
         url = self._url(recorded)
         sent = recorded.sent if recorded else None
         target = snippets.Target(
-            url=url or snippets.HIDDEN_URL + api_named(sent.api if sent else "chat").path,
+            url=url or snippets.HIDDEN_URL + APIS[sent.api if sent else "chat"].path,
             has_key=True if sent is None or url is None else sent.has_key,
             has_query=bool(sent and url and sent.has_query),
             key_header="x-api-key" if sent and sent.api == "messages" else "Authorization",

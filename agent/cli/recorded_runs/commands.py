@@ -14,9 +14,8 @@ FORMATS = (
 )  # fmt: skip
 """The formats of a run; ``agent.cli.recorded_runs.export`` writes them."""
 
+# Further formats, of comparisons and evaluations: ``agent.cli.recorded_runs.tables``
 TABLE_FORMATS = ("json", "tex", "svg", "png")
-"""Further formats, of comparisons and evaluations: ``agent.cli.recorded_runs.tables``."""
-
 RUN_HELP = "id of a run in the data folder, an exported folder, or a journal.jsonl"
 
 

@@ -51,10 +51,6 @@ def _csv(run: FoundRun) -> Iterable[str]:
     return [steps_csv(state)]
 
 
-def _trajectory(run: FoundRun) -> Iterable[str]:
-    return [json.dumps(build_trajectory(_events(run)), indent=2, ensure_ascii=False), "\n"]
-
-
 def _atif(run: FoundRun) -> Iterable[str]:
     return atif.write(items_of_journal(run.journal), _id(run))
 
@@ -87,7 +83,10 @@ def _report(run: FoundRun, files: int, settings: Settings) -> Iterable[str]:
 
 
 _FORMATS: dict[str, Callable[[FoundRun], Iterable[str]]] = {
-    "trajectory": _trajectory,
+    "trajectory": lambda run: [
+        json.dumps(build_trajectory(_events(run)), indent=2, ensure_ascii=False),
+        "\n",
+    ],
     "markdown": _markdown,
     "csv": _csv,
     "atif": _atif,

@@ -8,6 +8,7 @@ from agent.api.run import Run
 from agent.api.studio import Studio
 from agent.cli.printer import EventPrinter
 from agent.cli.recorded_runs.find import find_run
+from agent.cli.startup import STOPPED
 from agent.data_folder import lock_first_free
 from agent.events import CheckedCall, CheckedFile, Event, StepVerified, Verdict, encode
 from agent.replay.replay import open_recording
@@ -17,7 +18,6 @@ from agent.util.signals import stop_on_signals
 from agent.util.stop import Stop
 from agent.util.text import plural, sanitize
 
-STOPPED = 130
 _WORDS: dict[Verdict, str] = {
     "same": "same",
     "volatile": "differs only in volatile parts",

@@ -8,9 +8,7 @@ from agent.cluster.node import GiveUp, Node, NodeLost, NodeSilent
 from agent.errors import SandboxError
 from agent.util.stop import Stop
 
-RELEASE_SECONDS = 60.0
-"""Time that a node has to stop or remove a sandbox."""
-
+RELEASE_SECONDS = 60.0  # time that a node has to stop or remove a sandbox
 _ANSWER_SECONDS = 30.0
 LOST = (
     "The node {name} was lost, and with it the sandbox. Send a message to continue on another node "

@@ -35,8 +35,7 @@ from agent.workspace.versions.blobs import BlobStore
 _ATTEMPTS = 3
 _ANSWER_SECONDS = 10.0
 _RETRY_SECONDS = 60.0
-_THREADS_PER_SANDBOX = 12
-"""For a sandbox's shell, its jobs, its changes, and calls."""
+_THREADS_PER_SANDBOX = 12  # for a sandbox's shell, its jobs, its changes, and calls
 _NO_ENGINE = (
     "Sandboxes of {path} are not removed by the page, which uses a cluster, but by the next "
     "command that uses that folder."

@@ -32,23 +32,12 @@ class RemoteSandbox:
         copy: WorkspaceCopy,
         on_end: Callable[[], None],
     ) -> None:
-        self._id = sandbox_id
-        self._workspace = workspace
+        self.id, self.workspace = sandbox_id, workspace
         self._placed = placed
         self._copy = copy
         self._on_end = on_end
         self._forwarding = ExitStack()
         self._closed = False
-
-    @property
-    def id(self) -> str:
-        """See ``Sandbox.id``."""
-        return self._id
-
-    @property
-    def workspace(self) -> Path:
-        """See ``Sandbox.workspace``: the copy of the node's."""
-        return self._workspace
 
     def execute(
         self, command: str, *, timeout: float, stop: Stop

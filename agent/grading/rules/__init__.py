@@ -18,17 +18,12 @@ from typing import Any
 
 from agent.errors import TaskError
 from agent.grading.checks import Grade
-from agent.grading.rules import counts, layout, requests, syllables, wording
+from agent.grading.rules import counts, layout, requests, wording
 from agent.util.text import quote
 
-MAX_NUMBER = 100_000
-"""Maximum of a rule's numbers."""
-MAX_ARGUMENT_CHARS = 100_000
-"""Maximum length of a rule's texts."""
-
-NOT_CHECKED = "words:start_verb"
-"""The rule that is known but not checked."""
-
+MAX_NUMBER = 100_000  # of a rule's numbers
+MAX_ARGUMENT_CHARS = 100_000  # of a rule's texts
+NOT_CHECKED = "words:start_verb"  # the rule that is known but not checked
 _Rule = Callable[..., bool]
 
 _RULES: dict[str, _Rule] = {
@@ -82,7 +77,7 @@ _RULES: dict[str, _Rule] = {
     "words:keywords_specific_position": wording.keywords_specific_position,
     "words:last_first": wording.last_first,
     "words:no_consecutive": wording.no_consecutive,
-    "words:odd_even_syllables": syllables.odd_even_syllables,
+    "words:odd_even_syllables": wording.odd_even_syllables,
     "words:palindrome": wording.palindrome,
     "words:paragraph_last_first": wording.paragraph_last_first,
     "words:prime_lengths": wording.prime_lengths,
@@ -91,8 +86,7 @@ _RULES: dict[str, _Rule] = {
     "words:words_position": wording.words_position,
 }
 
-NAMES = tuple(sorted([*_RULES, NOT_CHECKED]))
-"""The names of all rules."""
+NAMES = tuple(sorted([*_RULES, NOT_CHECKED]))  # the names of all rules
 
 
 def check_rule(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from agent.grading.rules.text import (
     tokens,
     without_punctuation,
     words,
+    words_of,
 )
-from agent.grading.rules.word_lists import words_of
 
 _DIGITS = re.compile(r"\d+")
 _JAPANESE = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
@@ -39,7 +39,7 @@ def conjunctions(text: str, small_n: int) -> bool:
 
 def person_names(text: str, N: int) -> bool:
     """At least N of the names that the request lists."""
-    return sum(_occurs(name, text) for name in words_of("names")) >= N
+    return sum(bool(re.search(rf"\b{re.escape(x)}\b", text)) for x in words_of("names")) >= N
 
 
 def numbers(text: str, N: int) -> bool:
@@ -112,7 +112,3 @@ def _ending(found: Sequence[str], mark: str) -> int:
 
 def _trigrams(found: list[str]) -> set[tuple[str, ...]]:
     return set(zip(found, found[1:], found[2:], strict=False))
-
-
-def _occurs(word: str, text: str) -> bool:
-    return bool(re.search(rf"\b{re.escape(word)}\b", text))

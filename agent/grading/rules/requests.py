@@ -7,8 +7,7 @@ import re
 import unicodedata
 from datetime import date
 
-from agent.grading.rules.text import PUNCTUATION, sentences, without_punctuation
-from agent.grading.rules.word_lists import words_of
+from agent.grading.rules.text import PUNCTUATION, sentences, without_punctuation, words_of
 
 _DIGITS = re.compile(r"\d+")
 _QUESTION = re.compile(r"Question \d+[.|):;]?\s*")

@@ -7,8 +7,10 @@ follow the conventions of the Penn Treebank for punctuation and contractions.
 
 import re
 import string
+from functools import cache
+from pathlib import Path
 
-from agent.grading.rules.word_lists import words_of
+import yaml
 
 PUNCTUATION = string.punctuation
 
@@ -77,3 +79,15 @@ def _goes_on(text: str, end: "re.Match[str]") -> bool:
     return last.lower() in words_of("abbreviations") or (
         len(last) == 1 and last.isupper() and last != "I"
     )
+
+
+@cache
+def words_of(name: str) -> tuple[str, ...]:
+    """Return a list of words by its name."""
+    return _lists()[name]
+
+
+@cache
+def _lists() -> dict[str, tuple[str, ...]]:
+    text = Path(__file__).with_name("words.yaml").read_text(encoding="utf-8")
+    return {name: tuple(words.split()) for name, words in yaml.safe_load(text).items()}

@@ -3,6 +3,8 @@
 import itertools
 import re
 from collections import Counter
+from functools import cache
+from importlib import import_module
 from string import ascii_lowercase
 
 from agent.grading.rules.text import (
@@ -126,13 +128,11 @@ def sentence_alphabet(text: str) -> bool:
 def title_case(text: str) -> bool:
     """Words begin with a capital; a word in mixed case counts as a name."""
     return not any(
-        word[0].isalpha() and word[0].islower() and (len(word) == 1 or _has_one_case(word[1:]))
+        word[0].isalpha()
+        and word[0].islower()
+        and (not (end := word[1:]) or end.islower() or end.isupper())
         for word in tokens(text)
     )
-
-
-def _has_one_case(text: str) -> bool:
-    return text.islower() or text.isupper()
 
 
 def _words(text: str) -> list[str]:
@@ -147,3 +147,19 @@ def _alliterating(sentence: str) -> int:
     return sum(same) + sum(
         now and not before for now, before in zip(same, [False, *same], strict=False)
     )
+
+
+def odd_even_syllables(text: str) -> bool:
+    """Words with odd and even numbers of syllables alternate."""
+    odd = [_count(word) % 2 for word in plain_words(text.lower())]
+    return all(one != other for one, other in itertools.pairwise(odd))
+
+
+@cache
+def _syllapy() -> object:
+    return import_module("syllapy")
+
+
+def _count(word: str) -> int:
+    count: int = _syllapy().count(word)  # type: ignore[attr-defined]
+    return count

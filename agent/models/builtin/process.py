@@ -12,6 +12,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -19,12 +20,10 @@ from typing import Any
 
 from agent.errors import ContextTooLong, ModelRefused, ModelUnavailable
 from agent.models.builtin.install import ModelFiles
-from agent.models.builtin.queue import FairLock
 from agent.util.stop import Stop
 
+# Seconds without a request after which the process, which takes 0.3 GB, is stopped
 IDLE_SECONDS = 600.0
-"""Seconds without a request after which the process, which takes 0.3 GB, is stopped."""
-
 _TIMEOUT_SECONDS = 300.0
 _POLL_SECONDS = 0.05
 _PROJECT_ROOT = Path(__file__).resolve().parents[3]
@@ -239,3 +238,35 @@ def close_engines() -> None:
         known = list(_engines.values())
     for each in known:
         each.close()
+
+
+class FairLock:
+    """A fair lock: waiting threads acquire it in order of arrival."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._queue: deque[threading.Event] = deque()
+
+    def __len__(self) -> int:
+        """Return the number of threads that wait for the lock or hold it."""
+        return len(self._queue)
+
+    @contextmanager
+    def acquire(self, stop: Stop) -> Iterator[bool]:
+        """Acquire the lock for the block; yield False if stopped without acquiring it."""
+        turn_granted = threading.Event()
+        with self._lock:
+            self._queue.append(turn_granted)
+            self._wake_first()
+        try:
+            while not turn_granted.wait(_POLL_SECONDS) and not stop.is_set:
+                pass
+            yield turn_granted.is_set()
+        finally:
+            with self._lock:
+                self._queue.remove(turn_granted)
+                self._wake_first()
+
+    def _wake_first(self) -> None:
+        if self._queue:
+            self._queue[0].set()

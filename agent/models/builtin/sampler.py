@@ -10,9 +10,8 @@ from agent.models.builtin.worker import CONTEXT_TOKENS
 from agent.models.token_model import SampledTokens
 from agent.util.stop import Stop
 
+# Low, because its tasks have one correct solution and training makes that the most likely
 DEFAULT_TEMPERATURE = 0.2
-"""Low, because its tasks have one correct solution and training makes that the most likely."""
-
 DEFAULT_TOP_P = 0.95
 TOKENS_PER_REQUEST = 8
 """Tokens per request. The server's stream omits the ids of tokens that form a character only
@@ -23,6 +22,8 @@ _REPLACEMENT_CHARACTER = "\ufffd"
 
 class LlamaSampler:
     """A ``Sampler`` that uses llama.cpp; without ``adapter``, the unchanged base model answers."""
+
+    context = CONTEXT_TOKENS
 
     def __init__(
         self,
@@ -42,11 +43,6 @@ class LlamaSampler:
         if not adapter:
             self._sampling_options["lora"] = [{"id": 0, "scale": 0.0}]
         self._control_ids: dict[str, int] = {}
-
-    @property
-    def context(self) -> int:
-        """The context length in tokens, including the answer."""
-        return CONTEXT_TOKENS
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of a plain text, without parsing control tokens."""
@@ -75,7 +71,9 @@ class LlamaSampler:
             new = answer["tokens"]
             generated += new
             ended = answer["stop_type"] != "limit" or not new
-            text = self._detokenize(generated[:-1] if ended else generated, stop)
+            tokens = generated[:-1] if ended else generated
+            found = self._engine.request("/detokenize", {"tokens": tokens}, stop)
+            text = str(found.get("content", ""))
             # An incomplete character is yielded with the piece that completes it.
             complete = text if ended else text.rstrip(_REPLACEMENT_CHARACTER)
             yield SampledTokens(tuple(new), _logprobs(answer, new), complete[len(emitted) :])
@@ -87,9 +85,6 @@ class LlamaSampler:
         body = {"prompt": ids, "n_predict": limit, "cache_prompt": True, **self._sampling_options}
         options = {"return_tokens": True, "n_probs": 1, "post_sampling_probs": True}
         return self._engine.request("/completion", body | options, stop)
-
-    def _detokenize(self, ids: list[int], stop: Stop) -> str:
-        return str(self._engine.request("/detokenize", {"tokens": ids}, stop).get("content", ""))
 
     def _tokenize(self, text: str, *, parse_control: bool) -> list[int]:
         body = {"content": text, "add_special": False, "parse_special": parse_control}

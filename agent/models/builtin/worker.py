@@ -16,9 +16,8 @@ THREADS = 1
 """Two threads are 10 % faster on two idle processors (147 tokens/s instead of 133), but wait for
 each other if anything else runs, such as a sandbox: 5 to 70 tokens/s instead of 130."""
 CONTEXT_TOKENS = 4096
+# Prompt tokens processed between two checks whether the client is still connected
 BATCH_TOKENS = 256
-"""Prompt tokens processed between two checks whether the client is still connected."""
-
 _NICE_INCREMENT = 5
 
 

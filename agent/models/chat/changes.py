@@ -22,10 +22,8 @@ ASSISTANT_AFTER_TOOL = "assistant message between tool and user"
 MERGED_ROLES = "messages of one role merged"
 GOOGLE_SIGNATURES = "thought signatures for google"
 VERTEX_SIGNATURES = "thought signatures for vertex"
-
+# What Mistral's own service needs
 OF_MISTRAL = (ASSISTANT_AFTER_TOOL, SHORT_CALL_IDS, "reasoning", "reasoning_content")
-"""What Mistral's own service needs."""
-
 _NO_SIGNATURE = "skip_thought_signature_validator"  # documented by Google for such calls
 _PLACEHOLDER_TEXT = "(no text)"
 _BETWEEN = {"role": "assistant", "content": "Understood."}
@@ -174,14 +172,11 @@ def _with_cache_marks(messages: list[Body]) -> list[Body]:
     """Mark the system prompt and the last two messages that the model has not written."""
     marked = list(messages)
     places = [at for at, message in enumerate(messages) if message["role"] in ("user", "tool")]
-    for at in {*places[-_CACHED_MESSAGES:], *_system_place(messages)}:
+    system = [0] if messages and messages[0]["role"] == "system" else []
+    for at in {*places[-_CACHED_MESSAGES:], *system}:
         part = {"type": "text", "text": messages[at]["content"], "cache_control": _CACHED}
         marked[at] = {**messages[at], "content": [part]}
     return marked
-
-
-def _system_place(messages: Sequence[Body]) -> list[int]:
-    return [0] if messages and messages[0]["role"] == "system" else []
 
 
 _CHANGES: dict[str, Callable[[list[Body]], list[Body]]] = {

@@ -19,10 +19,9 @@ class _Fragments(list[str]):
 class OpaqueCollector:
     """Collector of one answer's opaque parts; see ``agent.models.chat.request`` for their form."""
 
-    def __init__(self, family: str, size: AnswerSizeCounter) -> None:
+    def __init__(self, family: str, size: AnswerSizeCounter, kept_size: KeptSizeCounter) -> None:
         self._family = family
-        self._size = size
-        self._kept_size = KeptSizeCounter()
+        self._size, self._kept_size = size, kept_size
         self._details: list[dict[str, Any]] = []
         self._calls: dict[str, dict[str, Any]] = {}
         self._has_empty_reasoning = False

@@ -17,6 +17,7 @@ from agent.models.base import (
     ToolSchema,
     UserMessage,
 )
+from agent.models.chat.changes import change_messages, marked_tools
 from agent.models.endpoint.api import Body, Writing
 from agent.models.parsing.repair import replace_surrogates, valid_arguments, valid_name
 from agent.models.parsing.text_tool_calls import to_text_messages
@@ -26,23 +27,22 @@ CALL_FIELDS = ("extra_content",)
 _MESSAGE_FIELDS = ("reasoning_content", "reasoning_details")
 
 
-def message_bodies(
+def conversation(
     messages: Sequence[Message], tools: Sequence[ToolSchema], writing: Writing
-) -> list[Body]:
-    """Return a conversation as the field ``messages``, without the changes of ``writing``."""
+) -> Body:
+    """See ``Api``."""
+    body: Body = {}
     if writing.tool_call_style == "text":
         messages = to_text_messages(messages, tools)
-    return [
+    elif tools:
+        body["tools"] = marked_tools([tool.definition for tool in tools], writing.changes)
+    bodies = [
         _message_body(message, writing)
         for message in messages
         # Endpoints reject empty assistant messages.
         if not isinstance(message, AssistantMessage) or message.text.strip() or message.calls
     ]
-
-
-def tool_bodies(tools: Sequence[ToolSchema]) -> list[Body]:
-    """Return tools as the field ``tools``."""
-    return [_tool_body(tool) for tool in tools]
+    return {**body, "messages": change_messages(bodies, writing.changes)}
 
 
 def _message_body(message: Message, writing: Writing) -> Body:
@@ -86,12 +86,3 @@ def _call_body(call: ToolCall, fields: Mapping[str, Any]) -> Body:
 def _mapping(value: object) -> Mapping[str, Any]:
     """Return a part that is an object, also of an imported record, which may hold anything."""
     return value if isinstance(value, Mapping) else {}
-
-
-def _tool_body(tool: ToolSchema) -> Body:
-    function = {
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": dict(tool.parameters),
-    }
-    return {"type": "function", "function": function}

@@ -1,13 +1,11 @@
 """Conversion of a stream's chunks into the pieces of one answer."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agent.models.base import (
-    CallPiece,
     Finish,
     FinishReason,
-    PartialCount,
     Piece,
     ReasoningField,
     ReasoningPiece,
@@ -16,10 +14,9 @@ from agent.models.base import (
 )
 from agent.models.chat.opaque import OpaqueCollector
 from agent.models.chat.tool_call_deltas import ToolCallAssembler
+from agent.models.endpoint.answer import AnswerParser, reported_count
 from agent.models.endpoint.api import Writing
-from agent.models.parsing.content import ContentParser
-from agent.models.parsing.surrogates import SurrogateJoiner
-from agent.models.transport.bounds import AnswerSizeCounter, check_call_count
+from agent.models.parsing.fragments import SurrogateJoiner
 from agent.models.transport.event_stream import END_OF_STREAM
 
 _REASONING_FIELDS: tuple[ReasoningField, ...] = (
@@ -46,24 +43,19 @@ _FINISH_REASONS: dict[str, FinishReason] = {
 _FAILURE_REASONS = {"error", "abort", "insufficient_system_resource", "network_error"}
 
 
-class StreamParser:
+class StreamParser(AnswerParser):
     """Converter of chunks (parsed JSON of any shape) into pieces, the last one a ``Finish``."""
 
     def __init__(self, writing: Writing, tools: Sequence[ToolSchema] = ()) -> None:
-        described = writing.tool_call_style == "text"
-        self._content_parser = ContentParser(tools, described=described)
-        self._size = AnswerSizeCounter()
-        self._opaque = OpaqueCollector(writing.family, self._size)
-        names = [tool.name for tool in tools]
-        self._calls = ToolCallAssembler(self._size, self._opaque.add_call, names)
+        super().__init__(writing, tools)
+        self._opaque = OpaqueCollector(writing.family, self._size, self._kept_size)
+        self._calls = ToolCallAssembler(self._size, self._opaque.add_call, self._tools)
         self._text, self._reasoning = SurrogateJoiner(), SurrogateJoiner()
         self._text_so_far: list[str] = []
         self._text_length = 0
         self._has_reasoning = False
         self._reason = ""
-        self._has_calls = False
         self._reasoning_field: ReasoningField = "reasoning_content"
-        self.usage: Usage | None = None
         self._started = False
         self._closed = False
 
@@ -77,15 +69,15 @@ class StreamParser:
         """The finish reason if it reports a failure, else empty."""
         return self._reason if self._reason in _FAILURE_REASONS else ""
 
-    def feed(self, chunk: object) -> Iterator[Piece]:
+    def feed(self, event: object) -> Iterator[Piece]:
         """Yield the pieces of a chunk; malformed parts are ignored."""
-        if chunk is END_OF_STREAM:
+        if event is END_OF_STREAM:
             self._closed = self._started
-        if not isinstance(chunk, Mapping):
+        if not isinstance(event, Mapping):
             return
-        choices = chunk.get("choices")
+        choices = event.get("choices")
         choice = choices[0] if isinstance(choices, list) and choices else None
-        usage = _parse_usage(chunk.get("usage"))
+        usage = _parse_usage(event.get("usage"))
         if isinstance(choice, Mapping):
             usage = usage or _parse_usage(choice.get("usage"))
             self._closed = False
@@ -99,9 +91,9 @@ class StreamParser:
         """Yield the remaining pieces, then the ``Finish``."""
         if half := self._reasoning.flush():
             yield ReasoningPiece(half)
-        yield from self._track_calls(self._content_parser.feed(self._text.flush()))
-        yield from self._track_calls(self._content_parser.flush())
-        yield from self._track_calls(self._calls.flush())
+        yield from self._tracked(self._content_parser.feed(self._text.flush()))
+        yield from self._tracked(self._content_parser.flush())
+        yield from self._tracked(self._calls.flush())
         reason = _FINISH_REASONS.get(self._reason, "other" if self._reason else "stop")
         if reason in ("stop", "tool_calls"):
             reason = "tool_calls" if self._has_calls else "stop"
@@ -145,13 +137,13 @@ class StreamParser:
             self._text_so_far.append(text)
             self._text_length += len(text)
             joined = self._text.feed(self._size.add(text))
-            yield from self._track_calls(self._content_parser.feed(joined))
+            yield from self._tracked(self._content_parser.feed(joined))
         calls = delta.get("tool_calls")
         if calls:
             yield from self._content_parser.end_text_calls()
         for fragment in calls if isinstance(calls, list) else []:
             if isinstance(fragment, Mapping):
-                yield from self._track_calls(self._calls.feed(fragment))
+                yield from self._tracked(self._calls.feed(fragment))
 
     def _read_reasoning(self, text: str) -> Iterator[Piece]:
         if joined := self._reasoning.feed(self._size.add(text)):
@@ -164,13 +156,6 @@ class StreamParser:
         if len(content) != self._text_length:  # joined only then: an endpoint may end each chunk
             return False
         return len(self._text_so_far) > 1 and content == "".join(self._text_so_far)
-
-    def _track_calls(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
-        for piece in pieces:
-            if isinstance(piece, CallPiece):
-                self._has_calls = True
-                check_call_count(piece.index + 1)
-            yield piece
 
 
 def _content_parts(content: object) -> list[tuple[str, str]]:
@@ -188,41 +173,29 @@ def _content_parts(content: object) -> list[tuple[str, str]]:
 
 
 def _parse_usage(value: object) -> Usage | None:
-    if not isinstance(value, Mapping) or not (prompt := _count(value, "prompt_tokens")):
+    if not isinstance(value, Mapping) or not (prompt := reported_count(value, "prompt_tokens")):
         return None
     prompt_details = value.get("prompt_tokens_details")
-    parts: dict[PartialCount, int | None] = {
-        "cached": _first_count(
+    return Usage.of(
+        prompt,
+        reported_count(value, "completion_tokens") or 0,
+        cached=_first_count(
             (prompt_details, "cached_tokens"),
             (value, "prompt_cache_hit_tokens"),
             (value, "cached_tokens"),
             (value, "cache_read_input_tokens"),  # LiteLLM
         ),
-        "reasoning": _count(value.get("completion_tokens_details"), "reasoning_tokens"),
-        "cache_written": _first_count(
+        reasoning=reported_count(value.get("completion_tokens_details"), "reasoning_tokens"),
+        cache_written=_first_count(
             (prompt_details, "cache_write_tokens"),  # OpenRouter
             (prompt_details, "cache_creation_tokens"),  # LiteLLM
             (prompt_details, "cache_creation_input_tokens"),  # DashScope
             (value, "cache_creation_input_tokens"),  # Anthropic
         ),
-    }
-    return Usage(
-        prompt=prompt,
-        generated=_count(value, "completion_tokens") or 0,
-        cached=parts["cached"] or 0,
-        reasoning=parts["reasoning"] or 0,
-        cache_written=parts["cache_written"] or 0,
-        reported=tuple(name for name, count in parts.items() if count is not None),
     )
 
 
 def _first_count(*places: tuple[object, str]) -> int | None:
     """Return the first positive count, else 0 if any is reported, else None."""
-    counts = [count for place, key in places if (count := _count(place, key)) is not None]
+    counts = [each for place in places if (each := reported_count(*place)) is not None]
     return next(filter(None, counts), 0) if counts else None
-
-
-def _count(container: object, key: str) -> int | None:
-    """Return a reported count; None if it is missing or not a count."""
-    value = container.get(key) if isinstance(container, Mapping) else None
-    return value if type(value) is int and value >= 0 else None

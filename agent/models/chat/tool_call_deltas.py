@@ -12,14 +12,12 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from agent.models.base import CallPiece
-from agent.models.parsing.call_ids import new_call_id
-from agent.models.parsing.surrogates import SurrogateJoiner
+from agent.models.parsing.fragments import SurrogateJoiner
+from agent.models.parsing.repair import new_call_id, resolve_tool_name
 from agent.models.parsing.text_calls.json_scanner import JsonScanner
-from agent.models.parsing.tool_names import resolve_tool_name
 from agent.models.transport.bounds import AnswerSizeCounter, check_call_count
 
-_MAX_EMPTY_LENGTH = 64
-"""Maximum characters of arguments that may be a placeholder, so that they are held back."""
+_MAX_EMPTY_LENGTH = 64  # of arguments that may be a placeholder, so that they are held back
 
 
 class _PartialCall:

@@ -18,9 +18,9 @@ been repaired. ``conversation`` uses them only where ``own_parts`` returns them.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from agent.models.base import (
     ApiName,
@@ -28,13 +28,14 @@ from agent.models.base import (
     Message,
     ModelConfig,
     OpaqueParts,
-    Piece,
     ToolCallStyle,
     ToolSchema,
-    Usage,
 )
 from agent.models.endpoint.families import Traits
-from agent.models.errors.failures import Failure
+from agent.models.errors.failures import Failure, failure_in_chunk
+
+if TYPE_CHECKING:
+    from agent.models.endpoint.answer import AnswerParser  # imports the transport
 
 Body = dict[str, Any]
 
@@ -100,70 +101,26 @@ class Requirement:
     any_status: bool = False
 
 
-class AnswerParser(Protocol):
-    """The reader of one answer; ignores malformed events and bounds what it keeps."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Api:
+    """One API: what its package does, as functions without a state.
 
-    @property
-    def usage(self) -> Usage | None:
-        """The token counts so far, as the endpoint reported them."""
+    ``parameters`` are the settings as fields of the body, without ``config.extra_body``, and
+    ``conversation`` the fields that conversation and tools determine. ``failure`` is what an event
+    of a stream, or a body with status 200, reports; ``root`` what a base URL with a path lacks
+    before the API's paths, as ``/v1``. The client adds the key to ``headers``. Endpoints may reject
+    ``message_fields``; the change named like one drops it.
+    """
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether the endpoint said that the answer is complete."""
-
-    @property
-    def failure_reason(self) -> str:
-        """The finish reason if it reports a failure, else empty."""
-
-    def feed(self, event: object) -> Iterator[Piece]:
-        """Yield the pieces of an event, of a whole unstreamed body, or of ``END_OF_STREAM``."""
-
-    def finish(self) -> Iterator[Piece]:
-        """Yield the remaining pieces, then the ``Finish``."""
-
-
-class Api(Protocol):
-    """One API; stateless."""
-
-    @property
-    def name(self) -> ApiName:
-        """Its name."""
-
-    @property
-    def path(self) -> str:
-        """The path of its requests, e.g. ``/responses``."""
-
-    def root(self, base_path: str, /) -> str:
-        """Return what a base URL with this path lacks before the API's paths, as ``/v1``."""
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        """Headers of every request; the client adds the key."""
-
-    @property
-    def requirements(self) -> Sequence[Requirement]:
-        """What its endpoints require."""
-
-    @property
-    def message_fields(self) -> Sequence[str]:
-        """Fields of messages that endpoints may reject; the change named like one drops it."""
-
-    def known_changes(self, traits: Traits) -> tuple[str, ...]:
-        """Return the changes that a model is known to need."""
-
-    def parameters(self, config: ModelConfig, limit: int | None, traits: Traits) -> Parameters:
-        """Return the settings as fields of the body, without ``config.extra_body``."""
-
-    def conversation(
-        self, messages: Sequence[Message], tools: Sequence[ToolSchema], writing: Writing
-    ) -> Body:
-        """Return the fields that conversation and tools determine, one of them the messages."""
-
-    def parser(self, writing: Writing, tools: Sequence[ToolSchema], /) -> AnswerParser:
-        """Return the reader of one answer."""
-
-    def failure(self, event: object) -> Failure | None:
-        """Return the failure that an event of a stream, or a body with status 200, reports."""
-
-    def is_answer(self, body: object) -> bool:
-        """Return whether a body that was not streamed is an answer."""
+    name: ApiName
+    path: str
+    parameters: Callable[[ModelConfig, int | None, Traits], Parameters]
+    conversation: Callable[[Sequence[Message], Sequence[ToolSchema], Writing], Body]
+    parser: "Callable[[Writing, Sequence[ToolSchema]], AnswerParser]"
+    is_answer: Callable[[Mapping[str, Any]], bool]
+    failure: Callable[[object], Failure | None] = failure_in_chunk
+    known_changes: Callable[[Traits], tuple[str, ...]] = lambda _: ()
+    root: Callable[[str], str] = lambda _: ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    requirements: Sequence[Requirement] = ()
+    message_fields: Sequence[str] = ()

@@ -1,18 +1,11 @@
 """The APIs, by name."""
 
+from collections.abc import Mapping
+
 from agent.models.base import ApiName
-from agent.models.chat.api import ChatApi
+from agent.models.chat.api import CHAT
 from agent.models.endpoint.api import Api
-from agent.models.messages.api import MessagesApi
-from agent.models.responses.api import ResponsesApi
+from agent.models.messages.api import MESSAGES
+from agent.models.responses.api import RESPONSES
 
-_APIS: dict[ApiName, Api] = {
-    "chat": ChatApi(),
-    "responses": ResponsesApi(),
-    "messages": MessagesApi(),
-}
-
-
-def api_named(name: ApiName) -> Api:
-    """Return an API."""
-    return _APIS[name]
+APIS: Mapping[ApiName, Api] = {each.name: each for each in (CHAT, RESPONSES, MESSAGES)}

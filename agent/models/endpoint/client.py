@@ -6,14 +6,13 @@ are sent only to the configured URL.
 """
 
 import asyncio
-import concurrent.futures
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from agent.errors import ModelUnavailable
 from agent.models.base import ApiName, Finish, ModelConfig, ModelNotice, ModelRequest, Piece
-from agent.models.endpoint.api import AnswerParser
-from agent.models.endpoint.apis import api_named
+from agent.models.endpoint.answer import AnswerParser
+from agent.models.endpoint.apis import APIS
 from agent.models.endpoint.connection import EndpointConnection, EndpointRefused
 from agent.models.endpoint.families import certain_api, traits_of
 from agent.models.endpoint.learned import Learned, learn
@@ -24,7 +23,7 @@ from agent.models.endpoint.request import (
     prepare_request,
 )
 from agent.models.errors.failures import Failure, to_model_error
-from agent.models.parsing.coalesce import can_merge, merge
+from agent.models.parsing.fragments import can_merge, merge
 from agent.models.transport.redaction import KeyRedactor
 from agent.util import event_loops
 from agent.util.channel import Channel
@@ -54,6 +53,8 @@ class EndpointModel:
         ModelRefused: the URL or the key cannot be used.
     """
 
+    metered = True
+
     def __init__(
         self,
         config: ModelConfig,
@@ -62,30 +63,16 @@ class EndpointModel:
     ) -> None:
         self._config = replace(config, api_key=config.api_key.strip())
         self._traits = traits_of(config.base_url, config.model)
-        self._learned = learned or Learned()
+        self.name = config.model
+        self.learned = learned or Learned()
         self._connection = EndpointConnection(self._config, self.api)
         self._on_learned = on_learned
         self._notices: set[str] = set()
 
     @property
-    def name(self) -> str:
-        """The model's name at the endpoint."""
-        return self._config.model
-
-    @property
-    def metered(self) -> bool:
-        """Whether tokens are counted: always."""
-        return True
-
-    @property
-    def learned(self) -> Learned:
-        """What refusals have taught so far."""
-        return self._learned
-
-    @property
     def api(self) -> ApiName:
         """The API that the next request uses."""
-        return _first_api(self._config, self._learned)
+        return _first_api(self._config, self.learned)
 
     def stream(self, request: ModelRequest, stop: Stop) -> Iterator[Piece]:
         """Stream one turn; see ``Model.stream``."""
@@ -93,7 +80,9 @@ class EndpointModel:
             return
         channel = Channel(can_merge, merge)
         turn = event_loops.submit(self._stream_turn(request, channel))
-        turn.add_done_callback(lambda done: channel.close(_task_error(done)))
+        turn.add_done_callback(
+            lambda done: channel.close(None if done.cancelled() else done.exception())
+        )
         try:
             with stop.on_set(channel.abandon):
                 yield from channel
@@ -104,18 +93,18 @@ class EndpointModel:
     async def _stream_turn(self, request: ModelRequest, channel: Channel[Piece]) -> None:
         """Send the request, again after each refusal that teaches something."""
         while True:
-            api = api_named(self.api)
-            prepared = prepare_request(self._config, request, self._traits, self._learned, api)
+            api = APIS[self.api]
+            prepared = prepare_request(self._config, request, self._traits, self.learned, api)
             for notice in self._new_notices(prepared):
                 channel.put(ModelNotice(notice))
             failure = await self._request(request, prepared, channel)
             if failure is None:
                 return
             may_switch = self._config.api == "auto"
-            lesson = learn(self._learned, failure, prepared.body, api, may_switch=may_switch)
+            lesson = learn(self.learned, failure, prepared.body, api, may_switch=may_switch)
             if lesson is None:
                 raise to_model_error(failure, self._connection.endpoint)
-            self._learned = lesson.learned
+            self.learned = lesson.learned
             if self._on_learned is not None:
                 self._on_learned(lesson.learned)
             channel.put(ModelNotice(lesson.notice))
@@ -199,13 +188,9 @@ def _first_api(config: ModelConfig, learned: Learned) -> ApiName:
     return learned.api or certain_api(config) or "chat"
 
 
-def _task_error(turn: "concurrent.futures.Future[None]") -> BaseException | None:
-    return None if turn.cancelled() else turn.exception()
-
-
 async def fetch_models(config: ModelConfig) -> object:
     """Fetch ``/models`` from an endpoint; return the JSON, which may have any shape."""
-    api = api_named(_first_api(config, Learned()))
+    api = APIS[_first_api(config, Learned())]
     connection = EndpointConnection(config, api.name)
     try:
         return await connection.get(api, "/models")

@@ -64,7 +64,7 @@ class EndpointConnection:
     ) -> AsyncIterator[AsyncIterator[object]]:
         """Send a body; yield the events of the response. Raises ``EndpointRefused``."""
         client = self._client_of(api.name)
-        with _convert_errors(client, self.endpoint, self._config.read_timeout):
+        with _convert_errors(client.package, self.endpoint, self._config.read_timeout):
             stream = await client.post(self.url(api), content, headers)
             async with stream, aclosing(self._events(api, stream)) as events:
                 yield events
@@ -72,7 +72,7 @@ class EndpointConnection:
     async def get(self, api: Api, path: str) -> object:
         """Return the JSON at a path of an API; raises the same errors as ``post``."""
         client = self._client_of(api.name)
-        with _convert_errors(client, self.endpoint, self._config.read_timeout):
+        with _convert_errors(client.package, self.endpoint, self._config.read_timeout):
             response = await client.get(self.url(api, path), api.headers, httpx2.Response)
             return self._parse_json(response.text)
 
@@ -103,7 +103,7 @@ class EndpointConnection:
 
     def _parse_event(self, api: Api, event: ServerEvent) -> object:
         try:
-            data = json.loads(event.data)
+            data: object = json.loads(event.data)
         except (ValueError, RecursionError):
             if event.name == "error":
                 raise EndpointRefused(Failure(None, event.data, {}, streaming=True)) from None
@@ -112,7 +112,7 @@ class EndpointConnection:
             raise
         if failure := api.failure(data) or failure_in_event(event.name, data):
             raise EndpointRefused(failure)
-        if event.is_body and not api.is_answer(data):
+        if event.is_body and not (isinstance(data, Mapping) and api.is_answer(data)):
             raise self._invalid_response()
         return data
 
@@ -128,11 +128,11 @@ class EndpointConnection:
 
 
 @contextmanager
-def _convert_errors(client: SdkClient, endpoint: Endpoint, read_timeout: float) -> Iterator[None]:
-    """Convert exceptions of the packages into ``EndpointRefused`` and ``ModelError``."""
+def _convert_errors(package: Any, endpoint: Endpoint, read_timeout: float) -> Iterator[None]:
+    """Convert exceptions of a package into ``EndpointRefused`` and ``ModelError``."""
     try:
         yield
-    except client.connection_error as error:
+    except package.APIConnectionError as error:
         cause = error.__cause__
         if isinstance(cause, ModelRefused):
             raise cause from None
@@ -141,13 +141,13 @@ def _convert_errors(client: SdkClient, endpoint: Endpoint, read_timeout: float) 
         raise connection_error(error, endpoint, read_timeout) from None
     except ResponseTooLarge as error:
         raise too_large_error(endpoint, str(error)) from None
-    except client.status_error as error:
+    except package.APIStatusError as error:
         response = error.response
         headers = {name.lower(): value for name, value in response.headers.items()}
         raise EndpointRefused(Failure(response.status_code, error.body, headers)) from None
     except (httpx2.HTTPError, *_DECODE_ERRORS) as error:
         raise connection_error(error, endpoint, read_timeout) from None
-    except client.any_error as error:
+    except package.APIError as error:
         raise EndpointRefused(Failure(None, error.body, {}, streaming=True)) from None
 
 

@@ -10,7 +10,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from agent.errors import ModelError
-from agent.models.base import ModelConfig, ModelRequest, Piece
+from agent.models.base import Model, ModelConfig, ModelRequest, Piece
+from agent.models.passport.passport import Passport
 from agent.models.passport.store import PassportStore
 from agent.models.transport.base_url import check_key, parse_base_url
 from agent.util.stop import Stop
@@ -26,24 +27,16 @@ class DeferredEndpointModel:
     A proxy or certificate file of the environment that cannot be used refuses the first turn.
     """
 
+    metered = True
+
     def __init__(self, config: ModelConfig, passports: PassportStore | None = None) -> None:
         parse_base_url(config.base_url)
         check_key(config.api_key.strip())
-        self.config = config
+        self.name, self.config = config.model, config
         self.passports = passports
         self.passport = passports.find(config.base_url, config.model) if passports else None
         self._lock = threading.Lock()
         self._loaded: EndpointModel | None = None
-
-    @property
-    def name(self) -> str:
-        """The model's name at the endpoint."""
-        return self.config.model
-
-    @property
-    def metered(self) -> bool:
-        """Whether tokens are counted: always."""
-        return True
 
     def preload(self) -> None:
         """See ``Preloadable.preload``."""
@@ -74,3 +67,9 @@ class DeferredEndpointModel:
     def _keep(self, learned: "Learned") -> None:
         if self.passports is not None:
             self.passports.learn(self.config.base_url, self.config.model, learned)
+
+
+def passport_of(model: Model) -> Passport | None:
+    """Return a model's passport; None if it was not tested, or is not behind an endpoint."""
+    passport = model.passport if isinstance(model, DeferredEndpointModel) else None
+    return passport if passport is not None and passport.facts else None

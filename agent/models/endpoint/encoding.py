@@ -16,9 +16,8 @@ from operator import is_
 from agent.models.base import AssistantMessage, EncodedMessages, Message, ToolResult, UserMessage
 from agent.models.endpoint.api import CACHE_MARKS, Api, Body, Writing
 
+# The fields with a conversation's messages; each API has one of them
 MESSAGES = frozenset({"messages", "input"})
-"""The fields with a conversation's messages; each API has one of them."""
-
 _LAST_TURNS = 3  # all but the last one end with a message to the model, and two of them are marked
 
 

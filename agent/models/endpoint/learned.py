@@ -100,10 +100,6 @@ class Lessons:
                     del body[outer]
         return body
 
-    def all_changes(self, known: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the changes of the messages: known ones and learned ones."""
-        return tuple(sorted({*known, *self.changes}))
-
 
 @dataclass(frozen=True, slots=True)
 class Learned:
@@ -115,10 +111,6 @@ class Learned:
     def of(self, api: ApiName) -> Lessons:
         """Return the lessons of an API."""
         return self.lessons.get(api, Lessons())
-
-    def with_lessons(self, api: ApiName, lessons: Lessons) -> "Learned":
-        """Return the same with other lessons of an API."""
-        return replace(self, lessons={**self.lessons, api: lessons})
 
     def merged(self, other: "Learned") -> "Learned":
         """Return this and what another model object has learned meanwhile."""
@@ -180,7 +172,9 @@ def learn(
         if not name and _UNNAMED_PATTERN.search(details.text):
             name = next(iter(_present(api.message_fields, sent)), "")
         found = _without_field(lessons, name, sent, api) if name else None
-    return found and Lesson(learned.with_lessons(api.name, found[0]), found[1])
+    if not found:
+        return None
+    return Lesson(replace(learned, lessons={**learned.lessons, api.name: found[0]}), found[1])
 
 
 def _other_api(text: str, api: ApiName) -> ApiName | None:
@@ -239,7 +233,9 @@ def _rejected_field(failure: Failure, text: str, sent: Body, message_fields: Seq
         return param
     if not _REJECTION_PATTERN.search(text):
         return ""
-    return next((key for key in droppable if _mentions(text, key)), "")
+    return next(
+        (key for key in droppable if re.search(rf"(?<!\w){re.escape(key)}(?!\w)", text)), ""
+    )
 
 
 def _present(message_fields: Sequence[str], sent: Body) -> list[str]:
@@ -256,10 +252,6 @@ def _keys(messages: object) -> Iterator[str]:
         if isinstance(each, Mapping):
             yield from each
             yield from _keys(each.get("tool_calls"))
-
-
-def _mentions(text: str, name: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
 
 
 def _error_param(body: object) -> str:

@@ -12,7 +12,7 @@ from agent.models.base import (
     ToolSchema,
 )
 from agent.models.endpoint.api import Api, Body, Writing
-from agent.models.endpoint.apis import api_named
+from agent.models.endpoint.apis import APIS
 from agent.models.endpoint.encoding import MESSAGES, encode_request
 from agent.models.endpoint.families import Traits
 from agent.models.endpoint.learned import Learned
@@ -57,7 +57,7 @@ def prepare_request(
         family=f"{api.name}/{traits.family}@{traits.endpoint}",
         tool_call_style=config.tool_call_style,
         send_reasoning=config.send_reasoning,
-        changes=lessons.all_changes(api.known_changes(traits)),
+        changes=tuple(sorted({*api.known_changes(traits), *lessons.changes})),
     )
     settings = lessons.adapt({**parameters.body, **config.extra_body})
     settings["stream"] = True
@@ -110,7 +110,7 @@ def rebuild_body(
 ) -> Body:
     """Return the body of a request that was sent, from its description and conversation."""
     writing = Writing(sent.family, sent.tool_call_style, sent.send_reasoning, sent.message_changes)
-    written = api_named(sent.api).conversation(messages, tools, writing)
+    written = APIS[sent.api].conversation(messages, tools, writing)
     return _filled(sent.parameters, written)
 
 

@@ -12,9 +12,8 @@ from agent.errors import ModelError, ModelRefused, ModelUnavailable
 from agent.models.errors.context_errors import ErrorDetails, length_error
 from agent.models.transport.redaction import redact
 
+# What helps a user of the page; the commands say it in their words
 KEY_ADVICE = "Enter the key of this endpoint."
-"""What helps a user of the page; the commands say it in their words."""
-
 _KEY_VARIABLES = "Set OPENAI_API_KEY to its key, and OPENAI_BASE_URL to its address."
 
 NO_TOOLS_MESSAGE = (

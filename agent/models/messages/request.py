@@ -24,9 +24,8 @@ from agent.models.parsing.text_tool_calls import to_text_messages
 
 BLOCKS = "blocks"
 THINKING = ("thinking", "redacted_thinking")
+# The change for models that refuse to think on where an earlier answer has no thinking
 THINKING_FIRST = "thinking first"
-"""The change for models that refuse to think on where an earlier answer has no thinking."""
-
 _CACHED = {"type": "ephemeral"}
 _CACHED_TURNS = 2  # with the system prompt and the tools four marks, which is the maximum
 _INVALID_ID_CHARACTERS = re.compile(r"[^a-zA-Z0-9_-]")

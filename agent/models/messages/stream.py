@@ -7,21 +7,17 @@ from agent.models.base import (
     CallPiece,
     Finish,
     FinishReason,
-    PartialCount,
     Piece,
     ReasoningPiece,
     TextPiece,
     ToolSchema,
     Usage,
 )
+from agent.models.endpoint.answer import AnswerParser
 from agent.models.endpoint.api import Writing
 from agent.models.messages.request import BLOCKS, THINKING
-from agent.models.parsing.call_ids import new_call_id
-from agent.models.parsing.content import ContentParser
+from agent.models.parsing.fragments import SurrogateJoiner
 from agent.models.parsing.opaque import bounded
-from agent.models.parsing.surrogates import SurrogateJoiner
-from agent.models.parsing.tool_names import resolve_tool_name
-from agent.models.transport.bounds import AnswerSizeCounter, KeptSizeCounter, check_call_count
 
 _STOP_REASONS: dict[str, FinishReason] = {
     "end_turn": "stop",
@@ -36,36 +32,21 @@ _KINDS = ("text", "tool_use", *THINKING)
 _MAX_BLOCKS = 1000
 
 
-class MessageParser:
-    """Converter of events (parsed JSON of any shape) into pieces; see ``AnswerParser``."""
+class MessageParser(AnswerParser):
+    """Converter of events (parsed JSON of any shape) into pieces; failures are events."""
 
     def __init__(self, writing: Writing, tools: Sequence[ToolSchema] = ()) -> None:
-        self._family = writing.family
-        self._tools = {tool.name for tool in tools}
-        self._size, self._kept_size = AnswerSizeCounter(), KeptSizeCounter()
-        described = writing.tool_call_style == "text"
-        self._content_parser = ContentParser(tools, described=described)
+        super().__init__(writing, tools)
         self._blocks: dict[int, _Block] = {}
         self._calls = 0
-        self._text_calls = 0
         self._reason = ""
         self._is_stopped = False
         self._counts: dict[str, int] = {}
 
     @property
-    def usage(self) -> Usage | None:
-        """The token counts so far, as the endpoint reported them."""
-        return _usage(self._counts)
-
-    @property
     def is_complete(self) -> bool:
         """Whether the endpoint reported that the answer is complete."""
         return bool(self._reason) or self._is_stopped
-
-    @property
-    def failure_reason(self) -> str:
-        """Empty: failures are events of their own."""
-        return ""
 
     def feed(self, event: object) -> Iterator[Piece]:
         """Yield the pieces of an event, or of a whole message; malformed parts are ignored."""
@@ -95,7 +76,7 @@ class MessageParser:
         yield from self._content(self._content_parser.flush(), None)
         reason = _STOP_REASONS.get(self._reason, "other" if self._reason else "stop")
         if reason in ("stop", "tool_calls"):
-            reason = "tool_calls" if self._calls or self._text_calls else "stop"
+            reason = "tool_calls" if self._has_calls else "stop"
         blocks = [self._blocks[index].kept() for index in sorted(self._blocks)]
         has_thinking = any(block["type"] in THINKING for block in blocks)
         opaque = bounded(self._family, {BLOCKS: blocks} if has_thinking else {})
@@ -117,15 +98,8 @@ class MessageParser:
             return
         block = self._blocks[index] = _Block(start.get("type"))
         if block.kind == "tool_use":
-            yield from self._content(self._content_parser.end_text_calls(), None)
-            check_call_count(self._calls + 1)
             block.position, self._calls = self._calls, self._calls + 1
-            call_id, name = start.get("id"), start.get("name")
-            yield CallPiece(
-                block.position,
-                call_id if isinstance(call_id, str) and call_id else new_call_id(),
-                resolve_tool_name(name, self._tools) if isinstance(name, str) else "",
-            )
+            yield from self._begun_call(block.position, start.get("id"), start.get("name"))
             if isinstance(given := start.get("input"), Mapping):
                 block.input = self._kept_size.add_json(given)
         for key in ("thinking", "signature", "data"):
@@ -181,10 +155,7 @@ class MessageParser:
             yield CallPiece(block.position, arguments=block.joiner.feed(self._size.add(text)))
 
     def _content(self, pieces: Iterator[Any], block: "_Block | None") -> Iterator[Piece]:
-        for piece in pieces:
-            if isinstance(piece, CallPiece):
-                self._text_calls = max(self._text_calls, piece.index + 1)
-                check_call_count(self._text_calls)
+        for piece in self._tracked(pieces):
             if isinstance(piece, TextPiece) and block is not None:
                 block.length += len(piece.text)
             yield piece
@@ -200,6 +171,7 @@ class MessageParser:
                 for key, count in usage.items()
                 if type(count) is int and (count > 0 or (count == 0 and key not in self._counts))
             }
+            self.usage = _usage(self._counts)
 
 
 class _Block:
@@ -234,11 +206,4 @@ def _usage(counts: Mapping[str, int]) -> Usage | None:
     prompt = counts.get("input_tokens", 0) + (cached or 0) + (written or 0)
     if not prompt:
         return None
-    parts: dict[PartialCount, int | None] = {"cached": cached, "cache_written": written}
-    return Usage(
-        prompt=prompt,
-        generated=counts.get("output_tokens", 0),
-        cached=cached or 0,
-        cache_written=written or 0,
-        reported=tuple(name for name, count in parts.items() if count is not None),
-    )
+    return Usage.of(prompt, counts.get("output_tokens", 0), cached=cached, cache_written=written)

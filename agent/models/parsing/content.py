@@ -12,7 +12,7 @@ from agent.models.base import (
     TextWasReasoning,
     ToolSchema,
 )
-from agent.models.parsing.call_ids import new_call_id
+from agent.models.parsing.repair import new_call_id
 from agent.models.parsing.text_calls.blocks import FoundCalls
 from agent.models.parsing.text_calls.forms import Call
 from agent.models.parsing.text_calls.splitter import CallSplitter

@@ -7,9 +7,7 @@ from typing import Any
 from agent.models.base import OpaqueParts
 from agent.models.parsing.repair import replace_surrogates
 
-MAX_OPAQUE_CHARACTERS = 4 * 1024**2
-"""Maximum characters of the opaque parts of one answer, as JSON."""
-
+MAX_OPAQUE_CHARACTERS = 4 * 1024**2  # of the opaque parts of one answer, as JSON
 _MAX_DEPTH = 32
 
 

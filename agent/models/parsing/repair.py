@@ -1,4 +1,4 @@
-"""Repair of what models write, so that it can be sent back to an endpoint.
+"""Repair of what models write: calls with an id and a tool's name, which endpoints take back.
 
 Servers parse names and arguments of earlier calls when they render the prompt, and reject the
 conversation permanently if they are invalid.
@@ -6,8 +6,12 @@ conversation permanently if they are invalid.
 
 import json
 import re
+from collections.abc import Container
+from uuid import uuid4
 
 _INVALID_NAME_CHARACTERS = re.compile(r"[^a-zA-Z0-9_-]")
+_NUMBER = re.compile(r":\d{1,9}$")
+_SEPARATOR = re.compile(r"[.:/]")
 
 
 def replace_surrogates(text: str) -> str:
@@ -29,3 +33,23 @@ def valid_arguments(arguments: str) -> str:
     except (ValueError, RecursionError):
         pass
     return json.dumps({"malformed_arguments": arguments}, ensure_ascii=False)
+
+
+def new_call_id() -> str:
+    """Return a globally unique id for a tool call."""
+    return f"call_{uuid4().hex[:24]}"
+
+
+def resolve_tool_name(name: str, known: Container[str]) -> str:
+    """Return the known tool that ``name`` certainly means, else ``name`` unchanged.
+
+    Models write ``NAME<|channel|>commentary`` (gpt-oss), ``functions.NAME`` (GPT-5, Kimi),
+    ``default_api.NAME`` (Gemini) and ``NAME:0`` (Kimi).
+    """
+    if name in known:
+        return name
+    plain = _NUMBER.sub("", name.split("<|", 1)[0].strip()).removesuffix("()")
+    if plain in known:
+        return plain
+    last = _SEPARATOR.split(plain)[-1]
+    return last if last in known else name

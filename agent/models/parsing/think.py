@@ -12,14 +12,13 @@ import re
 from enum import Enum, auto
 
 from agent.models.base import ReasoningPiece, TextPiece, TextWasReasoning
-from agent.models.parsing.markers import partial_length
+from agent.models.parsing.fragments import partial_length
 
 _OPEN, _CLOSE = "<think>", "</think>"
 _TAG = re.compile("</?think>")
 _QUOTES = "`'\"“‘«"
+# Characters that are read at once: each block copies what follows it in its slice
 _SLICE_LENGTH = 256
-"""Characters that are read at once: each block copies what follows it in its slice."""
-
 ThinkPiece = TextPiece | ReasoningPiece | TextWasReasoning
 
 

@@ -8,8 +8,7 @@ from agent.models.endpoint.deferred import DeferredEndpointModel
 from agent.util.stop import Stop
 
 _MAX_TESTS = 8
-_WAITS = (1.0, 4.0)
-"""Seconds before the test of a busy endpoint is repeated."""
+_WAITS = (1.0, 4.0)  # seconds before the test of a busy endpoint is repeated
 
 
 def ensure_tested(

@@ -99,7 +99,8 @@ def check_endpoint(config: ModelConfig, stop: Stop | None = None) -> EndpointTes
         passport = replace(passport, facts=facts)
     if not passport.model:
         if problem:
-            return _failed(replace(passport, facts={"reachable": _reached(problem)}), problem)
+            reached = Fact(None if "answered" in problem else False, "the list of models")
+            return _failed(replace(passport, facts={"reachable": reached}), problem)
         return EndpointTest(names, passport, _choose_message(names))
     config = replace(config, model=passport.model)
     return _examine(config, passport, listed, names, stop or Stop())
@@ -115,10 +116,6 @@ def _failed(
     passport: Passport, problem: str, models: Sequence[str] = (), *, is_temporary: bool = False
 ) -> EndpointTest:
     return EndpointTest(models, replace(passport, problem=problem), problem, is_temporary)
-
-
-def _reached(problem: str) -> Fact:
-    return Fact(None if "answered" in problem else False, "the list of models")
 
 
 def _examine(

@@ -7,20 +7,16 @@ from agent.models.base import (
     CallPiece,
     Finish,
     FinishReason,
-    PartialCount,
     Piece,
     ReasoningPiece,
     ToolSchema,
     Usage,
 )
+from agent.models.endpoint.answer import AnswerParser, reported_count
 from agent.models.endpoint.api import Writing
-from agent.models.parsing.call_ids import new_call_id
-from agent.models.parsing.content import ContentParser
 from agent.models.parsing.opaque import bounded, is_shallow
 from agent.models.parsing.repair import replace_surrogates
-from agent.models.parsing.tool_names import resolve_tool_name
 from agent.models.responses.request import CALL, ITEMS
-from agent.models.transport.bounds import AnswerSizeCounter, KeptSizeCounter, check_call_count
 
 _REASONING_EVENTS = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
 _TEXT_EVENTS = ("response.output_text.delta", "response.refusal.delta")
@@ -34,24 +30,19 @@ _CALL_FILLED_IN = ("call_id", "name", "arguments")
 _MAX_ITEMS = 1000
 
 
-class ResponseParser:
-    """Converter of events (parsed JSON of any shape) into pieces; see ``AnswerParser``."""
+class ResponseParser(AnswerParser):
+    """Converter of events (parsed JSON of any shape) into pieces."""
 
     def __init__(self, writing: Writing, tools: Sequence[ToolSchema] = ()) -> None:
-        self._family = writing.family
-        self._size, self._kept_size = AnswerSizeCounter(), KeptSizeCounter()
-        described = writing.tool_call_style == "text"
-        self._content_parser = ContentParser(tools, described=described)
+        super().__init__(writing, tools)
         self._items: dict[int, dict[str, Any]] = {}
-        self._calls: dict[int, _Call] = {}
-        self._text_calls = 0
-        self._tools = {tool.name for tool in tools}
+        self._calls: dict[int, int] = {}
+        self._has_arguments: set[int] = set()
         self._places = _Places()
         self._seen: set[tuple[int, str]] = set()  # what came in deltas
         self._last_summary: tuple[Any, Any] | None = None
         self._status = ""
         self._reason = ""
-        self.usage: Usage | None = None
 
     @property
     def is_complete(self) -> bool:
@@ -85,8 +76,8 @@ class ResponseParser:
 
     def finish(self) -> Iterator[Piece]:
         """Yield the remaining pieces, then the ``Finish``."""
-        yield from self._content(self._content_parser.flush())
-        reason: FinishReason = "tool_calls" if self._calls or self._text_calls else "stop"
+        yield from self._tracked(self._content_parser.flush())
+        reason: FinishReason = "tool_calls" if self._has_calls else "stop"
         if self._status == "incomplete":
             reason = _INCOMPLETE.get(self._reason, "other")
         items = [self._items[index] for index in sorted(self._items)]
@@ -135,26 +126,17 @@ class ResponseParser:
         self._items[index] = kept
 
     def _call(self, index: int, item: Mapping[str, Any], *, done: bool) -> Iterator[Piece]:
-        call = self._calls.get(index)
-        if call is None:
-            yield from self._content(self._content_parser.end_text_calls())
-            check_call_count(len(self._calls) + 1)
-            call = self._calls[index] = _Call(len(self._calls))
+        if index not in self._calls:
+            position = self._calls[index] = len(self._calls)
             call_id = item.get("call_id") or item.get("id")
-            name = item.get("name")
-            yield CallPiece(
-                call.position,
-                call_id if isinstance(call_id, str) else new_call_id(),
-                resolve_tool_name(name, self._tools) if isinstance(name, str) else "",
-            )
-        if done and not call.has_arguments:
+            yield from self._begun_call(position, call_id, item.get("name"))
+        if done and index not in self._has_arguments:
             yield from self._arguments(index, item.get("arguments"))
 
     def _arguments(self, index: int, text: object) -> Iterator[Piece]:
-        call = self._calls.get(index)
-        if call is not None and isinstance(text, str) and text:
-            call.has_arguments = True
-            yield CallPiece(call.position, arguments=self._size.add(text))
+        if index in self._calls and isinstance(text, str) and text:
+            self._has_arguments.add(index)
+            yield CallPiece(self._calls[index], arguments=self._size.add(text))
 
     def _reasoning(self, event: Mapping[str, Any], index: int) -> Iterator[Piece]:
         text = event.get("delta")
@@ -169,23 +151,10 @@ class ResponseParser:
 
     def _text(self, text: object) -> Iterator[Piece]:
         if isinstance(text, str) and text:
-            yield from self._content(self._content_parser.feed(self._clean(text)))
-
-    def _content(self, pieces: Iterator[Any]) -> Iterator[Piece]:
-        for piece in pieces:
-            if isinstance(piece, CallPiece):
-                self._text_calls = max(self._text_calls, piece.index + 1)
-                check_call_count(self._text_calls)
-            yield piece
+            yield from self._tracked(self._content_parser.feed(self._clean(text)))
 
     def _clean(self, text: str) -> str:
         return replace_surrogates(self._size.add(text))
-
-
-class _Call:
-    def __init__(self, position: int) -> None:
-        self.position = position
-        self.has_arguments = False
 
 
 class _Places:
@@ -229,24 +198,13 @@ def _texts(parts: object) -> Iterator[str]:
 
 
 def _parse_usage(value: object) -> Usage | None:
-    if not isinstance(value, Mapping) or not (prompt := _count(value, "input_tokens")):
+    if not isinstance(value, Mapping) or not (prompt := reported_count(value, "input_tokens")):
         return None
     read, written = value.get("input_tokens_details"), value.get("output_tokens_details")
-    parts: dict[PartialCount, int | None] = {
-        "cached": _count(read, "cached_tokens"),
-        "reasoning": _count(written, "reasoning_tokens"),
-        "cache_written": _count(read, "cache_write_tokens"),
-    }
-    return Usage(
-        prompt=prompt,
-        generated=_count(value, "output_tokens") or 0,
-        cached=parts["cached"] or 0,
-        reasoning=parts["reasoning"] or 0,
-        cache_written=parts["cache_written"] or 0,
-        reported=tuple(name for name, count in parts.items() if count is not None),
+    return Usage.of(
+        prompt,
+        reported_count(value, "output_tokens") or 0,
+        cached=reported_count(read, "cached_tokens"),
+        reasoning=reported_count(written, "reasoning_tokens"),
+        cache_written=reported_count(read, "cache_write_tokens"),
     )
-
-
-def _count(container: object, key: str) -> int | None:
-    value = container.get(key) if isinstance(container, Mapping) else None
-    return value if type(value) is int and value >= 0 else None

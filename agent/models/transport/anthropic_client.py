@@ -2,15 +2,8 @@
 
 from urllib.parse import urlsplit
 
+import anthropic
 import httpx2
-from anthropic import (
-    APIConnectionError,
-    APIError,
-    APIStatusError,
-    AsyncAnthropic,
-    AsyncStream,
-    Omit,
-)
 
 from agent.models.base import ModelConfig
 from agent.models.transport.base_url import BaseUrl
@@ -33,10 +26,10 @@ def create_anthropic_client(
         http_client=http,
         open_telemetry=False,
     )
-    return SdkClient(client, AsyncStream[object], APIConnectionError, APIStatusError, APIError)
+    return SdkClient(client, anthropic)
 
 
-class _Client(AsyncAnthropic):
+class _Client(anthropic.AsyncAnthropic):
     """A client that sends only the necessary headers, and a key only if there is one.
 
     Gateways and local servers expect the key in one header or the other, Anthropic in
@@ -48,11 +41,11 @@ class _Client(AsyncAnthropic):
         return {}
 
     @property
-    def default_headers(self) -> dict[str, str | Omit]:
+    def default_headers(self) -> dict[str, str | anthropic.Omit]:
         key = self.api_key
         official = urlsplit(str(self.base_url)).hostname == _OFFICIAL_HOST
-        bearer = f"Bearer {key}" if key and not official else Omit()
-        return {**HEADERS, "x-api-key": key or Omit(), "Authorization": bearer}
+        bearer = f"Bearer {key}" if key and not official else anthropic.Omit()
+        return {**HEADERS, "x-api-key": key or anthropic.Omit(), "Authorization": bearer}
 
     def _validate_headers(self, headers: object, omitted: object) -> None:
         """Allow requests without a key: many endpoints need none."""

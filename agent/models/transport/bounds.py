@@ -16,18 +16,11 @@ import httpx2
 
 from agent.errors import ModelRefused, ModelUnavailable
 
+# Maximum bytes of a non-streamed body and of one event; maximum characters of an answer
 MAX_BODY_BYTES = 8 * 1024**2
-"""Maximum bytes of a non-streamed body and of one event; maximum characters of an answer."""
-
-MAX_STREAM_BYTES = 256 * 1024**2
-"""Maximum bytes of a stream; one token takes a few hundred bytes."""
-
-MAX_ERROR_BYTES = 64 * 1024
-"""Maximum bytes read of an error body; the rest is not read."""
-
-MAX_CALLS = 128
-"""Maximum tool calls in one answer."""
-
+MAX_STREAM_BYTES = 256 * 1024**2  # bytes of a stream; one token takes a few hundred bytes
+MAX_ERROR_BYTES = 64 * 1024  # bytes read of an error body; the rest is not read
+MAX_CALLS = 128  # tool calls in one answer
 _PART_BYTES = 256 * 1024
 _SLICE_BYTES = 4 * 1024
 _GZIP_MAGIC = b"\x1f"

@@ -13,9 +13,7 @@ from dataclasses import dataclass
 
 from agent.models.transport.bounds import MAX_BODY_BYTES, ResponseTooLarge
 
-END_OF_STREAM = object()
-"""What stands for the end marker of a stream, ``[DONE]``, among its events."""
-
+END_OF_STREAM = object()  # what stands for the end marker of a stream, ``[DONE]``, among its events
 _LINE_END = re.compile(rb"\r\n?|\n")
 _BODY_STARTS = (b"{", b"[")
 

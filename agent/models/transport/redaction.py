@@ -7,12 +7,10 @@ from itertools import chain
 from typing import Any
 
 from agent.models.base import CallPiece, Finish, Piece, ReasoningPiece, TextPiece
-from agent.models.parsing.coalesce import can_merge
+from agent.models.parsing.fragments import can_merge
 
 REPLACEMENT = "[key]"
-MIN_KEY_LENGTH = 8
-"""A shorter key is a placeholder, which may be a common word."""
-
+MIN_KEY_LENGTH = 8  # a shorter key is a placeholder, which may be a common word
 _TextualPiece = TextPiece | ReasoningPiece | CallPiece
 
 

@@ -9,7 +9,7 @@ from agent.events import ModelAnswered, RunContinued, RunStarted, StepStarted
 from agent.loop.conversation import EVENT_KINDS, Conversation
 from agent.models.base import Message, SentRequest, ToolSchema
 from agent.models.endpoint.api import Body, Writing
-from agent.models.endpoint.apis import api_named
+from agent.models.endpoint.apis import APIS
 from agent.models.endpoint.encoding import encode_body
 from agent.models.endpoint.request import rebuild_body
 from agent.runs import journal
@@ -83,7 +83,7 @@ def read_rounds(folder: RunFolder) -> list[RunStarted | RunContinued]:
 
 def _as_chat(messages: Sequence[Message], tools: Sequence[ToolSchema]) -> Body:
     """Return what a model was given, where no request says how it was written."""
-    return api_named("chat").conversation(messages, tools, Writing())
+    return APIS["chat"].conversation(messages, tools, Writing())
 
 
 def _compare(

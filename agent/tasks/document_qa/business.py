@@ -5,10 +5,10 @@ from agent.tasks.document_qa.draft import (
     Difficulty,
     Money,
     NameAnswer,
-    NameSetAnswer,
     TaskDraft,
     csv_text,
     long_date,
+    name_set,
     slugify,
     unique_maximum,
 )
@@ -119,15 +119,9 @@ def stock(rng: Rng, difficulty: Difficulty, names: NamePool) -> TaskDraft:
             product for product in products if quantities[product] < minimums[product]
         )
         others = tuple(product for product in products if product not in short)
-        return TaskDraft(question, slots, files, _name_set_answer(short, others))
+        return TaskDraft(question, slots, files, name_set(short, others))
     wanted = [p for p in products if question == "value" or maker[p] == makers[0]]
     return TaskDraft(question, slots, files, Money(sum(prices[p] * quantities[p] for p in wanted)))
-
-
-def _name_set_answer(names: frozenset[str], others: tuple[str, ...]) -> NameSetAnswer:
-    if not names or not others:
-        raise AmbiguousDraft
-    return NameSetAnswer(names, others)
 
 
 def _format_money(cents: int) -> str:

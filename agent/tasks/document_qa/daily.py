@@ -7,15 +7,17 @@ from agent.tasks.document_qa.draft import (
     AmbiguousDraft,
     Difficulty,
     NameAnswer,
-    NameSetAnswer,
     TaskDraft,
     Time,
     csv_text,
+    name_set,
     slugify,
     unique_maximum,
 )
 from agent.tasks.document_qa.names import NamePool
 from agent.tasks.document_qa.rng import Rng
+
+_MAX_MEMBERS = 12
 
 
 def timetable(rng: Rng, difficulty: Difficulty, names: NamePool) -> TaskDraft:
@@ -87,11 +89,9 @@ def _ingredient_question(
     used = sorted({name for each in grams.values() for name in each})
     name, without = rng.sample(used, 2)
     right = frozenset(dish for dish, each in grams.items() if name in each and without not in each)
-    others = tuple(dish for dish in grams if dish not in right)
-    if not right or not others:
-        raise AmbiguousDraft
+    others = [dish for dish in grams if dish not in right]
     slots = {"ingredient": name, "without": without}
-    return TaskDraft("with", slots, files, NameSetAnswer(right, others))
+    return TaskDraft("with", slots, files, name_set(right, others))
 
 
 def staff(rng: Rng, difficulty: Difficulty, names: NamePool) -> TaskDraft:
@@ -118,21 +118,14 @@ def staff(rng: Rng, difficulty: Difficulty, names: NamePool) -> TaskDraft:
     if question == "members":
         team = [each for each in people if works[each] == works[person]]
         right = frozenset(each for each in team if slots["letter"] in each.lower())
-        return TaskDraft(
-            question, slots, files, _members_answer(right, [p for p in people if p not in right])
-        )
+        if len(right) > _MAX_MEMBERS:
+            raise AmbiguousDraft
+        others = [each for each in people if each not in right]
+        return TaskDraft(question, slots, files, name_set(right, others))
     value_by_department = heads if question == "head" else towns
     right_one = value_by_department[works[person]]
-    others = tuple(
-        dict.fromkeys(each for each in value_by_department.values() if each != right_one)
-    )
-    return TaskDraft(question, slots, files, NameAnswer(right_one, others))
-
-
-def _members_answer(right: frozenset[str], others: list[str]) -> NameSetAnswer:
-    if not 0 < len(right) <= 12 or not others:
-        raise AmbiguousDraft
-    return NameSetAnswer(right, tuple(others))
+    other_values = dict.fromkeys(each for each in value_by_department.values() if each != right_one)
+    return TaskDraft(question, slots, files, NameAnswer(right_one, tuple(other_values)))
 
 
 def logs(rng: Rng, difficulty: Difficulty, names: NamePool) -> TaskDraft:

@@ -1,6 +1,6 @@
 """Output of a family: documents, a question about them, and its answer."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Literal
@@ -97,6 +97,13 @@ def unique_maximum(values: dict[str, int]) -> str:
     if len(best_keys) != 1:
         raise AmbiguousDraft
     return best_keys[0]
+
+
+def name_set(right: frozenset[str], others: Sequence[str]) -> NameSetAnswer:
+    """Return an answer of some names. Raises ``AmbiguousDraft`` if they are all or none."""
+    if not right or not others:
+        raise AmbiguousDraft
+    return NameSetAnswer(right, tuple(others))
 
 
 def long_date(day: date) -> str:

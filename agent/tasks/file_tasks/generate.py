@@ -84,13 +84,9 @@ def _build_task(family: str, kind: str, split: Split, rng: Rng, name: str) -> Fi
         input_files=dict(sorted(sampler.files.items())),
         commands=draft.commands,
         stdout=draft.stdout,
-        reply=_expected_reply(draft, sampler),
+        reply=f"Done: {sampler.out_path or 'output/'}" if draft.commands else REFUSAL,
         check=_solution_check(draft, sampler),
     )
-
-
-def _expected_reply(draft: FileTaskDraft, sampler: TaskSampler) -> str:
-    return f"Done: {sampler.out_path or 'output/'}" if draft.commands else REFUSAL
 
 
 def _solution_check(draft: FileTaskDraft, sampler: TaskSampler) -> checks.FilesCheck:

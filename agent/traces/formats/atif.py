@@ -12,7 +12,7 @@ from typing import Any
 from agent.installation import DISTRIBUTION_NAME
 from agent.models.base import ToolCall, Usage
 from agent.traces.chat import OPAQUE, read_opaque
-from agent.traces.fields import Fields, dump, format_time, read_fields
+from agent.traces.fields import Fields, dump, format_time, read_objects
 from agent.traces.json_reader import JsonReader
 from agent.traces.recording import parse_arguments
 from agent.traces.statuses import ORIGINAL_OBSERVATION, finish_of, original_of, review_of, status_of
@@ -55,7 +55,7 @@ def read(head: Fields, reader: JsonReader) -> Trace:
         tools=tuple(tool.values for tool in agent.items("tool_definitions")),
     )
     steps = _Steps(start)
-    for step in read_steps(reader):
+    for step in read_objects(reader, "steps"):
         yield from steps.read(step)
     yield from steps.end(head)
 
@@ -63,14 +63,6 @@ def read(head: Fields, reader: JsonReader) -> Trace:
 def is_trajectory(head: Fields) -> bool:
     """Whether a file with these small fields is a trajectory of a known version."""
     return head.values.get("schema_version") in _READ
-
-
-def read_steps(reader: JsonReader) -> Iterator[Fields]:
-    """Yield the steps of the trajectory at hand, one at a time."""
-    for name in reader.members():
-        if name == "steps":
-            for _ in reader.elements():
-                yield read_fields(reader)
 
 
 def read_ids(step: Fields) -> TurnIds | None:

@@ -13,7 +13,7 @@ from agent.errors import TraceError
 from agent.models.base import ToolCall, Usage
 from agent.traces.chat import items_of_message, system_text
 from agent.traces.documents import Document, part
-from agent.traces.fields import Fields, read_fields, shorten
+from agent.traces.fields import Fields, read_fields, read_objects, shorten
 from agent.traces.json_reader import JsonReader
 from agent.traces.statuses import finish_of, status_of
 from agent.traces.trace import (
@@ -97,13 +97,10 @@ def read(evaluation: Fields, sample: Document) -> Trace:
 
 
 def _messages(reader: JsonReader) -> Iterator[Fields]:
-    for name in reader.members():
-        if name == "messages":
-            for _ in reader.elements():
-                message = read_fields(reader)
-                if message.text("role") == "assistant":
-                    _split_reasoning(message)
-                yield message
+    for message in read_objects(reader, "messages"):
+        if message.text("role") == "assistant":
+            _split_reasoning(message)
+        yield message
 
 
 def _split_reasoning(message: Fields) -> None:

@@ -16,7 +16,7 @@ from agent.models.base import (
     UserMessage,
 )
 from agent.traces.chat import OPAQUE, items_of_message, system_text
-from agent.traces.fields import Fields, dump, read_fields
+from agent.traces.fields import Fields, dump, read_fields, read_objects
 from agent.traces.json_reader import JsonReader
 from agent.traces.trace import Start, Trace
 
@@ -46,10 +46,7 @@ def _messages(head: Fields, reader: JsonReader) -> Iterator[Fields]:
         for _ in reader.elements():
             yield read_fields(reader)
     else:
-        for name in reader.members():
-            if name == "messages":
-                for _ in reader.elements():
-                    yield read_fields(reader)
+        yield from read_objects(reader, "messages")
 
 
 def write(messages: Iterable[Message], tools: Sequence[object]) -> Iterator[str]:

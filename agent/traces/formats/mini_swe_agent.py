@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from agent.models.base import ToolCall
 from agent.traces.chat import items_of_message, system_text, turn_of, usage_of
-from agent.traces.fields import Fields, dump, read_fields
+from agent.traces.fields import Fields, dump, read_objects
 from agent.traces.json_reader import JsonReader
 from agent.traces.statuses import status_of
 from agent.traces.trace import Ended, Item, Result, Start, Trace, Turn, UserText
@@ -25,10 +25,8 @@ def read(head: Fields, reader: JsonReader) -> Trace:
         agent="mini-swe-agent", model=config.fields("model").text("model_name"), mode="sandbox"
     )
     messages = _Messages(start)
-    for name in reader.members():
-        if name == "messages":
-            for _ in reader.elements():
-                yield from messages.add(read_fields(reader))
+    for message in read_objects(reader, "messages"):
+        yield from messages.add(message)
     yield from messages.started("")
     status = info.text("exit_status")
     yield Ended(

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from agent.models.base import ToolCall
-from agent.traces.fields import Fields, dump, read_fields
+from agent.traces.fields import Fields, dump, read_objects
 from agent.traces.json_reader import JsonReader
 from agent.traces.statuses import finish_of, original_of, review_of, status_of
 from agent.traces.trace import Ended, Item, Result, Start, Trace, Turn, UserText, usage_of_counts
@@ -27,10 +27,8 @@ def read(head: Fields, reader: JsonReader) -> Trace:
     )  # fmt: skip
     yield UserText(text=head.text("problem_statement"))
     steps = _Steps()
-    for name in reader.members():
-        if name in ("steps", "trajectory"):
-            for _ in reader.elements():
-                yield from steps.add(read_fields(reader))
+    for entry in read_objects(reader, "steps", "trajectory"):
+        yield from steps.add(entry)
     yield from steps.finished()
     yield _ended(head, metadata, submitted=steps.submitted)
 

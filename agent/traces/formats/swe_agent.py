@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from agent.models.base import ToolCall
 from agent.traces.chat import items_of_message, system_text
-from agent.traces.fields import Fields, dump, read_fields
+from agent.traces.fields import Fields, dump, read_objects
 from agent.traces.json_reader import JsonReader
 from agent.traces.statuses import status_of
 from agent.traces.trace import Ended, Item, Result, Start, Trace, Turn, UserText
@@ -21,18 +21,12 @@ def read(head: Fields, reader: JsonReader) -> Trace:
     the steps in the file; both are small there or skipped.
     """
     info = head.fields("info")
-    started, number = False, 0
-    for name in reader.members():
-        if name != "trajectory":
-            continue
-        for _ in reader.elements():
-            step = read_fields(reader)
-            if not started:
-                yield from _started(head, step)
-                started = True
-            number += 1
-            yield from _step(step, number)
-    if not started:
+    number = 0
+    for number, step in enumerate(read_objects(reader, "trajectory"), 1):
+        if number == 1:
+            yield from _started(head, step)
+        yield from _step(step, number)
+    if not number:
         yield from _started(head, Fields({}, head.place))
     status = info.text("exit_status")
     yield Ended(
@@ -49,27 +43,23 @@ def read_history(head: Fields, reader: JsonReader) -> Trace:
         title=head.text("environment"), agent="SWE-agent", mode="sandbox", model=_model(head)
     )
     number, action, waiting = 0, "", False  # whether the action has no observation yet
-    for name in reader.members():
-        if name != "history":
-            continue
-        for _ in reader.elements():
-            message = read_fields(reader)
-            if start is not None:
-                system = system_text(message)
-                yield replace(start, system=system or "")
-                start = None
-                if system is not None:
-                    continue
-            if message.text("role") == "assistant":
-                number += 1
-                action = message.text("action").strip()
-                waiting = bool(action)
-                yield _turn(message, number)
-            elif waiting or message.text("role") == "tool":
-                waiting = False
-                yield Result(text=message.text("content"))
-            else:
-                yield from items_of_message(message)
+    for message in read_objects(reader, "history"):
+        if start is not None:
+            system = system_text(message)
+            yield replace(start, system=system or "")
+            start = None
+            if system is not None:
+                continue
+        if message.text("role") == "assistant":
+            number += 1
+            action = message.text("action").strip()
+            waiting = bool(action)
+            yield _turn(message, number)
+        elif waiting or message.text("role") == "tool":
+            waiting = False
+            yield Result(text=message.text("content"))
+        else:
+            yield from items_of_message(message)
     if start is not None:
         yield start
     yield Ended(status="submitted" if action == _SUBMIT else "answered")

@@ -1,6 +1,7 @@
 """The files of an exported run: a folder, a zip file, or its journal alone."""
 
 import os
+import re
 import stat
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
@@ -13,15 +14,15 @@ from typing import BinaryIO
 from agent.errors import JournalError, TraceError
 from agent.events import RunStarted, decode
 from agent.runs.compatibility.earlier_events import rename_earlier
-from agent.traces.own.lines import MAX_LINE_BYTES
 from agent.traces.zip_members import ZipMembers, open_zip
 
+MAX_LINE_BYTES = 16 * 1024**2
+MAX_LINES = 500_000  # of one file
+_TEXT = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
 JOURNAL, MANIFESTS, CONTENTS, OUTPUTS, FILES = (
     "journal.jsonl", "manifests.jsonl", "contents/", "outputs/", "files/",
 )  # fmt: skip
-MAX_MEMBERS = 25_000
-"""Maximum number of files in an export."""
-
+MAX_MEMBERS = 25_000  # files in an export
 Opener = Callable[[], BinaryIO]
 
 
@@ -90,3 +91,39 @@ def _opener(path: Path) -> Opener:
 def _check_count(count: int, name: str) -> None:
     if count > MAX_MEMBERS:
         raise TraceError(f"{name}: more than {MAX_MEMBERS:,} files.")
+
+
+def read_lines(file: BinaryIO, name: str, max_values: int) -> Iterator[tuple[str, bytes]]:
+    """Yield each complete line without its end, with its place for messages.
+
+    An incomplete last line, left by a process that was killed, is left out. ``max_values`` limits
+    the texts, arrays and objects in one line; numbers take little memory.
+    """
+    number = 0
+    while line := file.readline(MAX_LINE_BYTES + 1):
+        number += 1
+        place = f"{name}, line {number}"
+        if len(line) > MAX_LINE_BYTES:
+            raise TraceError(f"{place}: more than 16 MB.")
+        if number > MAX_LINES:
+            raise TraceError(f"{name}: more than {MAX_LINES:,} lines.")
+        if not line.endswith(b"\n"):
+            return
+        if _has_more_values(line, max_values):
+            raise TraceError(f"{place}: more than {max_values:,} values.")
+        yield place, line[:-1]
+
+
+def _has_more_values(line: bytes, most: int) -> bool:
+    if line.count(b'"') // 2 + _brackets(line, 0, len(line)) <= most:
+        return False  # even with the brackets in texts
+    count = at = 0
+    while (text := line.find(b'"', at)) >= 0 and count <= most:
+        count += 1 + _brackets(line, at, text)
+        found = _TEXT.match(line, text)
+        at = found.end() if found else len(line)
+    return count + _brackets(line, at, len(line)) > most
+
+
+def _brackets(line: bytes, start: int, end: int) -> int:
+    return line.count(b"[", start, end) + line.count(b"{", start, end)

@@ -29,8 +29,16 @@ from agent.runs.folder import RunFolder
 from agent.runs.state import RunState
 from agent.sandbox.network.policy import NetworkPolicy, parse_hosts
 from agent.traces.import_budget import ImportBudget
-from agent.traces.own.export import CONTENTS, FILES, JOURNAL, MANIFESTS, OUTPUTS, Export, Opener
-from agent.traces.own.lines import read_lines
+from agent.traces.own.export import (
+    CONTENTS,
+    FILES,
+    JOURNAL,
+    MANIFESTS,
+    OUTPUTS,
+    Export,
+    Opener,
+    read_lines,
+)
 from agent.workspace import paths
 from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
@@ -40,15 +48,10 @@ from agent.workspace.versions.log import ManifestLog, decode_delta
 from agent.workspace.versions.manifest import Delta, Node
 
 FORMAT = "LLM-in-Sandbox Studio"
-MAX_BYTES = 4 * 1024**3
-"""Maximum unpacked size of an export."""
-
+MAX_BYTES = 4 * 1024**3  # unpacked size of an export
+# Maximum number of JSON values in one event, and in the changes of one step, 8 for a file
 MAX_EVENT_VALUES, MAX_VERSION_VALUES = 100_000, 500_000
-"""Maximum number of JSON values in one event, and in the changes of one step, 8 for a file."""
-
-MAX_PATHS = 500_000
-"""Maximum number of changed paths in all versions together."""
-
+MAX_PATHS = 500_000  # changed paths in all versions together
 _MAX_TIME = 4e9
 _CHUNK = 64 * 1024
 _OUTPUT_NAME = re.compile(r"[0-9]{1,9}-[A-Za-z0-9_-]{0,60}\.(stdout|stderr)")

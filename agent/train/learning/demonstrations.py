@@ -28,21 +28,9 @@ class ScriptedSampler:
     """``Sampler`` that replays a script, regardless of the prompt, with another one's tokenizer."""
 
     def __init__(self, sampler: Sampler, turns: Sequence[AssistantMessage]) -> None:
-        self._sampler = sampler
         self._turns = iter(turns)
-
-    @property
-    def context(self) -> int:
-        """See ``Sampler.context``."""
-        return self._sampler.context
-
-    def encode(self, text: str) -> list[int]:
-        """See ``Sampler.encode``."""
-        return self._sampler.encode(text)
-
-    def control_token_id(self, name: str) -> int:
-        """See ``Sampler.control_token_id``."""
-        return self._sampler.control_token_id(name)
+        self.context = sampler.context
+        self.encode, self.control_token_id = sampler.encode, sampler.control_token_id
 
     def sample(self, ids: Sequence[int], max_tokens: int, stop: Stop) -> Iterator[SampledTokens]:
         """Yield the next turn at once; raise ``ModelRefused`` after the last one."""

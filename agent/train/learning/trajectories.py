@@ -14,7 +14,7 @@ from typing import Any
 
 from agent.errors import TraceError, TrainError
 from agent.traces.documents import Document
-from agent.traces.fields import Fields
+from agent.traces.fields import Fields, read_objects
 from agent.traces.formats import atif
 from agent.traces.import_budget import ImportBudget
 from agent.traces.trace import TurnIds
@@ -73,7 +73,7 @@ def _read(path: Path, check: "_IdCheck") -> Iterator[TokenSequence]:
     """Yield the sequences of a trajectory: one, unless the agent changed the conversation."""
     current = GrowingSequence()
     with _document(path).reader() as reader:
-        for step in atif.read_steps(reader):
+        for step in read_objects(reader, "steps"):
             if not _is_sampled(step):
                 continue
             ids = check.read(step)

@@ -10,8 +10,16 @@ from agent.errors import TrainError
 from agent.tasks.scoring import wilson_interval
 from agent.train.held_out import title_of
 from agent.train.log import TrainingLog
-from agent.train.report.curves import columns, mean, missing_scores, row, smooth, step_rewards
-from agent.train.report.plot import reward_axes, save
+from agent.train.report.curves import (
+    columns,
+    mean,
+    missing_scores,
+    reward_axes,
+    row,
+    save,
+    smooth,
+    step_rewards,
+)
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
 from agent.train.held_out import SPLIT_TITLES, title_of
 from agent.train.log import TrainingLog
-from agent.train.report.plot import reward_axes, save
 
 _RAW_COLOUR = "#9fb8d8"
 _COLOURS = {"mean": "#1f5fb0", "train": "#1a7f37", "names": "#b35900", "wording": "#8250df",
@@ -29,6 +31,21 @@ def draw(log: TrainingLog, path: Path) -> bool:
         axes.plot(*zip(*points, strict=True), "o", color=colour, label=title_of(split))
     save(axes, path)
     return True
+
+
+def reward_axes() -> Axes:
+    """Return axes with steps on the x axis, and rewards from 0 to 1 on the y axis."""
+    axes = Figure(figsize=(9, 4.8), layout="constrained").subplots()
+    axes.set(ylim=(-0.02, 1.02), xlabel="step")
+    axes.locator_params(axis="x", integer=True)
+    axes.grid(axis="y", color="#e4e7eb")
+    return axes
+
+
+def save(axes: Axes, path: Path) -> None:
+    """Write the plot, in the format that the suffix names: ``.png``, ``.svg``, ``.pdf``."""
+    axes.figure.legend(loc="outside upper left", ncols=3, frameon=False)
+    axes.figure.savefig(path)
 
 
 def step_rewards(log: TrainingLog) -> list[tuple[int, float]]:
@@ -64,10 +81,11 @@ def columns(splits: Iterable[str]) -> list[str]:
 
 def table(log: TrainingLog) -> str:
     """Return Markdown tables: evaluations by splits, and rewards by steps."""
-    lines = _last_lines({(e["stage"], e["step"], e["split"]): e for e in log.lines("evaluation")})
-    splits = columns(line["split"] for line in lines)
-    rows = dict.fromkeys((line["stage"], line["step"]) for line in lines)
-    cells = {(e["stage"], e["step"], e["split"]): _cell(e) for e in lines}
+    # The last line of each: a resumed training repeats some steps.
+    lines = {(e["stage"], e["step"], e["split"]): e for e in log.lines("evaluation")}
+    splits = columns(split for _, _, split in lines)
+    rows = dict.fromkeys((stage, step) for stage, step, _ in lines)
+    cells = {key: _cell(line) for key, line in lines.items()}
     titles = [title_of(split) for split in splits]
     text = [row(["after", *titles]), row(["---"] * (len(titles) + 1))]
     for stage, step in rows:
@@ -84,11 +102,6 @@ def _rewards(log: TrainingLog) -> list[str]:
     names = [f"{group[0][0]}-{group[-1][0]}" for group in groups]
     means = [f"{mean([reward for _, reward in group]):.2f}" for group in groups]
     return [row(["steps", *names]), row(["---"] * (len(names) + 1)), row(["reward", *means])]
-
-
-def _last_lines(lines: dict[Any, dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the last line of each key: a resumed training repeats some steps."""
-    return list(lines.values())
 
 
 def _evaluations_by_split(log: TrainingLog) -> dict[str, list[tuple[int, float]]]:

@@ -22,7 +22,7 @@ class Policy:
     def __init__(self, model: Any, tokenizer: Any, context: int, dtype: str) -> None:
         self.model = model
         self.tokenizer = tokenizer
-        self._context = min(context, getattr(model.config, "max_position_embeddings", context))
+        self.context = min(context, getattr(model.config, "max_position_embeddings", context))
         self._dtype = getattr(torch, dtype)
         self._temperature = 1.0
         self._seed = ""
@@ -30,11 +30,6 @@ class Policy:
         self._lock = threading.Lock()
         self._batcher: SamplingBatcher | None = None
         self._vllm: Any = None
-
-    @property
-    def context(self) -> int:
-        """See ``Sampler.context``."""
-        return self._context
 
     def encode(self, text: str) -> list[int]:
         """See ``Sampler.encode``."""

@@ -11,8 +11,7 @@ from typing import Any, Self, TextIO
 from agent.capabilities import Rates
 from agent.errors import TaskError
 from agent.grading.grade import grader_of
-from agent.tasks.rewards import expected_of
-from agent.tasks.scoring import Score, score_domains
+from agent.tasks.scoring import Score, expected_of, score_domains
 from agent.train.rollouts.rollouts import Rollout
 from agent.util.text import format_duration, one_line, plural
 
@@ -76,12 +75,30 @@ class Results:
         return score_domains(rewards, answered) if rewards else {}
 
     def throughput(self) -> str:
-        """Return a line with the rollouts per minute and the shares of their time."""
-        return format_throughput(self.finished, time.monotonic() - self._began)
+        """Return a line with the rollouts per minute and the shares of their wall time."""
+        seconds, finished = time.monotonic() - self._began, self.finished
+        total = sum(each.seconds for each in finished) or 1.0
+        setup = sum(each.setup_seconds for each in finished)
+        model = sum(each.totals.model_seconds for each in finished)
+        sandbox = sum(each.totals.sandbox_seconds for each in finished)
+        return (
+            f"{plural(len(finished), 'rollout')} in {format_duration(seconds)}, "
+            f"{len(finished) / seconds * 60:.1f} per minute; share of "
+            f"their time: model {model / total:.1%}, commands and files {sandbox / total:.1%}, "
+            f"sandbox start {setup / total:.1%}"
+        )
 
     def capabilities(self) -> str:
-        """Return lines with the mean capability usage by both methods; empty if unknown."""
-        return format_capabilities(self.finished)
+        """Return the mean share of steps that used each capability, ours and the paper's."""
+        known = [each.capabilities for each in self.finished if each.capabilities is not None]
+        if not known:
+            return ""
+        methods = (
+            ("Capability usage, mean share of steps", [each.ours for each in known]),
+            ("  of it observed", [each.observed for each in known]),
+            ("  by the paper's patterns", [each.paper for each in known]),
+        )
+        return "\n".join(f"{title}: {_format_rates(found)}" for title, found in methods)
 
     def _open_file(self, folder: Path, repeat: int) -> TextIO:
         path = folder / (RESULTS_FILE if repeat == 0 else f"results-{repeat + 1}.jsonl")
@@ -94,33 +111,6 @@ class Results:
             raise TaskError(f"{path} already exists. Choose another folder.") from error
         except OSError as error:
             raise TaskError(f"{path} cannot be written: {error.strerror}.") from error
-
-
-def format_throughput(finished: Sequence[Rollout], seconds: float) -> str:
-    """Format the rollouts per minute, and the shares of their total wall time."""
-    total = sum(each.seconds for each in finished) or 1.0
-    setup = sum(each.setup_seconds for each in finished)
-    model = sum(each.totals.model_seconds for each in finished)
-    sandbox = sum(each.totals.sandbox_seconds for each in finished)
-    return (
-        f"{plural(len(finished), 'rollout')} in {format_duration(seconds)}, "
-        f"{len(finished) / seconds * 60:.1f} per minute; share of "
-        f"their time: model {model / total:.1%}, commands and files {sandbox / total:.1%}, "
-        f"sandbox start {setup / total:.1%}"
-    )
-
-
-def format_capabilities(finished: Sequence[Rollout]) -> str:
-    """Format the mean share of steps that used each capability, ours and the paper's."""
-    known = [each.capabilities for each in finished if each.capabilities is not None]
-    if not known:
-        return ""
-    methods = (
-        ("Capability usage, mean share of steps", [each.ours for each in known]),
-        ("  of it observed", [each.observed for each in known]),
-        ("  by the paper's patterns", [each.paper for each in known]),
-    )
-    return "\n".join(f"{title}: {_format_rates(found)}" for title, found in methods)
 
 
 def _format_rates(found: Sequence[Rates]) -> str:

@@ -38,7 +38,7 @@ from agent.runs.spec import RunSpec
 from agent.runs.state import RunState
 from agent.sandbox.disk import volume
 from agent.sandbox.network.policy import NetworkPolicy
-from agent.tasks.rewards import reward
+from agent.tasks.scoring import reward
 from agent.tasks.setup import ANSWER_PATH, build_task, write_inputs
 from agent.tasks.task import TaskRecord
 from agent.train.rollouts.sequence import TokenSequence, sequence_from_events

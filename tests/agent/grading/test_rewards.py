@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from agent.grading import mathematics
 from agent.grading.final_answer import MAX_ANSWER_CHARS
-from agent.grading.rouge import rouge_l
-from agent.tasks.rewards import reward
+from agent.grading.texts import rouge_l
+from agent.tasks.scoring import reward
 from agent.tasks.task import QaType, TaskRecord
 from tests.dependencies import ROOT
 

@@ -17,8 +17,7 @@ from agent.experiments import suites
 from agent.experiments.suite import EvalTask
 from agent.grading.grade import grade
 from agent.grading.rules import NAMES, NOT_CHECKED, check_rule, is_followed
-from agent.grading.rules.emoji import is_emoji
-from agent.grading.rules.layout import sub_bullets
+from agent.grading.rules.layout import is_emoji, sub_bullets
 from agent.grading.rules.text import sentences, tokens
 from tests.agent.experiments.suites.published import write_lines
 

@@ -13,8 +13,7 @@ from agent.models.endpoint.client import EndpointModel
 from agent.settings import Settings
 from agent.tasks.document_qa.generate import TRAIN_FAMILIES
 from agent.tasks.jsonl import read_tasks
-from agent.tasks.rewards import reward
-from agent.tasks.scoring import score_answers, score_rewards
+from agent.tasks.scoring import reward, score_answers, score_rewards
 from agent.tasks.setup import ANSWER_PATH, build_task, write_inputs
 from agent.tasks.task import TaskRecord
 from tests.support.models.endpoint import Endpoint, Turn

@@ -21,8 +21,8 @@ from agent.runs.disk_usage import run_sandbox_ids
 from agent.runs.folder import RunFolder
 from agent.traces import zip_members
 from agent.traces.importing import import_file
-from agent.traces.own import export, lines, run_import
-from agent.traces.own.lines import MAX_LINE_BYTES
+from agent.traces.own import export, run_import
+from agent.traces.own.export import MAX_LINE_BYTES
 from agent.traces.own.run_import import FORMAT
 from agent.workspace.versions.blobs import BlobStore
 from agent.workspace.versions.log import ManifestLog
@@ -238,7 +238,7 @@ def test_versions_are_limited_in_lines_and_paths(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run_import, "MAX_PATHS", 100)
-    monkeypatch.setattr(lines, "MAX_LINES", 100)
+    monkeypatch.setattr(export, "MAX_LINES", 100)
     node = {"kind": "folder", "mode": 493}
     few = {"step": 1, "changed": {str(number): node for number in range(51)}, "removed": []}
     for content, message in (

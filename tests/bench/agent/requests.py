@@ -7,7 +7,7 @@ from dataclasses import replace
 from agent.events import Event, StepStarted, encode
 from agent.loop.conversation import Conversation
 from agent.models.base import ModelConfig, ModelRequest, Usage
-from agent.models.endpoint.apis import api_named
+from agent.models.endpoint.apis import APIS
 from agent.models.endpoint.families import traits_of
 from agent.models.endpoint.learned import Learned
 from agent.models.endpoint.recording import record_request
@@ -72,7 +72,7 @@ def _recording(folder: RunFolder, request: ModelRequest, step: int) -> Callable[
     end = folder.journal.stat().st_size
     log = RequestLog(folder.requests, lambda: end)
     traits = traits_of(CONFIG.base_url, CONFIG.model)
-    prepared = prepare_request(CONFIG, request, traits, Learned(), api_named("chat"))
+    prepared = prepare_request(CONFIG, request, traits, Learned(), APIS["chat"])
     chunks = [CHUNK % json.dumps({"content": f"word{n} "}).encode() for n in range(ANSWER_TOKENS)]
 
     def record() -> None:

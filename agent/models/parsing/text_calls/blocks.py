@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from agent.models.base import CallPiece, ReasoningPiece, TextPiece
-from agent.models.parsing.markers import partial_length
+from agent.models.parsing.fragments import partial_length
 from agent.models.parsing.text_calls.forms import CLOSINGS, Call, CallReader
 from agent.models.parsing.text_calls.json_scanner import JsonScanner
 
@@ -45,13 +45,12 @@ class Block(Protocol):
         """What was read and not returned."""
 
 
-class TagBlock:
-    """A block between an opening and a closing of ``CLOSINGS``."""
+class _TextBlock:
+    """A block whose text is kept until it has ended; ``form`` is one of ``CLOSINGS``, or JSON."""
 
-    def __init__(self, opening: str, reader: CallReader) -> None:
+    def __init__(self, opening: str, form: str, reader: CallReader) -> None:
         self._opening = opening
-        self._closings = CLOSINGS[opening]
-        self._closing = re.compile("|".join(map(re.escape, self._closings)))
+        self._form = form
         self._reader = reader
         self._body: list[str] = []
 
@@ -59,6 +58,22 @@ class TagBlock:
     def raw(self) -> str:
         """What was read."""
         return self._opening + "".join(self._body)
+
+    def finish(self) -> list[SplitPiece]:
+        """See ``Block.finish``."""
+        return self._pieces("")
+
+    def _pieces(self, closing: str) -> list[SplitPiece]:
+        return found(self.raw + closing, self._reader.read(self._form, "".join(self._body)))
+
+
+class TagBlock(_TextBlock):
+    """A block between an opening and a closing of ``CLOSINGS``."""
+
+    def __init__(self, opening: str, reader: CallReader) -> None:
+        super().__init__(opening, opening, reader)
+        self._closings = CLOSINGS[opening]
+        self._closing = re.compile("|".join(map(re.escape, self._closings)))
 
     def feed(self, data: str, at: int) -> tuple[list[SplitPiece], int, bool]:
         """See ``Block.feed``."""
@@ -70,29 +85,15 @@ class TagBlock:
         self._body.append(data[at : closing.start()])
         return self._pieces(closing.group()), closing.end(), True
 
-    def finish(self) -> list[SplitPiece]:
-        """See ``Block.finish``."""
-        return self._pieces("")
 
-    def _pieces(self, closing: str) -> list[SplitPiece]:
-        return found(self.raw + closing, self._reader.read(self._opening, "".join(self._body)))
-
-
-class JsonBlock:
+class JsonBlock(_TextBlock):
     """A call's object, alone or in a fence (``opening``), which may hold several."""
 
     def __init__(self, opening: str, reader: CallReader) -> None:
-        self._opening = opening
+        super().__init__(opening, "", reader)
         self._is_fenced = "`" in opening
-        self._reader = reader
         self._scanner: JsonScanner | None = JsonScanner()
-        self._body: list[str] = []
         self._head: str | None = ""
-
-    @property
-    def raw(self) -> str:
-        """What was read."""
-        return self._opening + "".join(self._body)
 
     def feed(self, data: str, at: int) -> tuple[list[SplitPiece], int, bool]:
         """See ``Block.feed``."""
@@ -123,13 +124,6 @@ class JsonBlock:
             else:
                 return self.finish(), at, True
         return [], at, False
-
-    def finish(self) -> list[SplitPiece]:
-        """See ``Block.finish``."""
-        return self._pieces("")
-
-    def _pieces(self, closing: str) -> list[SplitPiece]:
-        return found(self.raw + closing, self._reader.read("", "".join(self._body)))
 
     def _is_other(self, text: str) -> bool:
         """Return whether the first name in the block is certainly not one of a tool."""

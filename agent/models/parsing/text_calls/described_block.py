@@ -4,8 +4,8 @@ import json
 import re
 
 from agent.models.base import CallPiece
-from agent.models.parsing.call_ids import new_call_id
-from agent.models.parsing.markers import partial_length
+from agent.models.parsing.fragments import partial_length
+from agent.models.parsing.repair import new_call_id
 from agent.models.parsing.text_calls.blocks import SplitPiece
 from agent.models.parsing.text_calls.forms import (
     TAG_CLOSING,

@@ -21,8 +21,8 @@ from itertools import chain
 from typing import Any
 
 from agent.models.base import ToolSchema
+from agent.models.parsing.repair import resolve_tool_name
 from agent.models.parsing.text_calls.json_scanner import read_objects
-from agent.models.parsing.tool_names import resolve_tool_name
 
 MAX_NAME_LENGTH = 200
 TAG_OPENING, TAG_CLOSING = "<tool_call>", "</tool_call>"
@@ -45,9 +45,7 @@ CLOSINGS = {
 }  # fmt: skip
 """The opening of each form of its own, and what closes it."""
 
-Call = tuple[str, str]
-"""Name and arguments of a call."""
-
+Call = tuple[str, str]  # name and arguments of a call
 _NAME = r'"name"\s{0,8}:\s{0,8}"([^"\\]{1,200})"'
 _BEGUN_CALL = re.compile(r"\s*\{{1,2}\s*" + _NAME + r'\s*,\s*"(?:arguments|parameters)"\s*:')
 _PARAMETER = re.compile(r"<parameter=([^>\n]{1,200})>")

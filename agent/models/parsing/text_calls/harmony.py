@@ -10,7 +10,7 @@ A message has a header, which names its channel and the called function, and a b
 import re
 
 from agent.models.base import ReasoningPiece, TextPiece
-from agent.models.parsing.markers import partial_length
+from agent.models.parsing.fragments import partial_length
 from agent.models.parsing.text_calls.blocks import SplitPiece, found
 from agent.models.parsing.text_calls.forms import CallReader
 

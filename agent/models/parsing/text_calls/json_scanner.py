@@ -50,7 +50,9 @@ def read_objects(text: str) -> Iterator[dict[str, object]]:
     """
     text = text.strip()
     if text.startswith("{{"):
-        text = _DOUBLED.sub(lambda match: _single(match.group()), text)
+        text = _DOUBLED.sub(
+            lambda match: match[0][0] if match[0] in ("{{", "}}") else match[0], text
+        )
     at = 0
     while at < len(text):
         try:
@@ -63,7 +65,3 @@ def read_objects(text: str) -> Iterator[dict[str, object]]:
             yield each
         while at < len(text) and text[at] in _REST:
             at += 1
-
-
-def _single(token: str) -> str:
-    return token[0] if token in ("{{", "}}") else token

@@ -8,8 +8,8 @@ import re
 from collections.abc import Sequence
 
 from agent.models.base import CallPiece, TextPiece, ToolSchema
-from agent.models.parsing.call_ids import new_call_id
-from agent.models.parsing.markers import partial_length
+from agent.models.parsing.fragments import partial_length
+from agent.models.parsing.repair import new_call_id
 from agent.models.parsing.text_calls import harmony
 from agent.models.parsing.text_calls.blocks import (
     Block,

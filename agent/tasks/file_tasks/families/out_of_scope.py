@@ -1,11 +1,7 @@
 """Out-of-scope tasks: the built-in model must refuse them and create no files."""
 
 from agent.tasks.file_tasks.sampler import DraftFactory, TaskSampler
-from agent.tasks.file_tasks.task import Files, FileTaskDraft, output_files
-
-
-def _has_no_outputs(files: Files) -> bool:
-    return not output_files(files)
+from agent.tasks.file_tasks.task import FileTaskDraft, output_files
 
 
 def out_of_scope_task(sampler: TaskSampler) -> FileTaskDraft:
@@ -17,7 +13,7 @@ def out_of_scope_task(sampler: TaskSampler) -> FileTaskDraft:
         sampler.slots["phrase"] = sampler.quote(sampler.sample("phrase"))
     if not sampler.rng.randbelow(5):
         sampler.add_unrelated_files()
-    return FileTaskDraft((), files_check=_has_no_outputs)
+    return FileTaskDraft((), files_check=lambda files: not output_files(files))
 
 
 _KINDS = ("essay", "research", "translate", "code", "knowledge", "chat")

@@ -27,8 +27,7 @@ from agent.models.base import (
 )
 from agent.models.builtin.install import BUILTIN_BASE_NAME, ModelFiles, find_files
 from agent.models.builtin.model import WAITING_MESSAGE, BuiltinModel, model_for_mode
-from agent.models.builtin.process import InferenceEngine
-from agent.models.builtin.queue import FairLock
+from agent.models.builtin.process import FairLock, InferenceEngine
 from agent.models.builtin.sampler import LlamaSampler
 from agent.models.scripted import ScriptedModel
 from agent.util.stop import Stop

@@ -5,12 +5,11 @@ from typing import Any
 import pytest
 
 from agent.models.base import AssistantMessage, Finish, Message, OpaqueParts, ToolCall
-from agent.models.chat.api import ChatApi
+from agent.models.chat.api import CHAT as API
 from agent.models.chat.changes import has_placeholder
 from agent.models.endpoint.api import Writing
 from agent.models.parsing.opaque import MAX_OPAQUE_CHARACTERS
 
-API = ChatApi()
 WRITING = Writing("chat/m@x")
 CALL = {"index": 0, "id": "a", "function": {"name": "execute_bash", "arguments": "{}"}}
 CALLS = (ToolCall("a", "execute_bash", "{}"),)

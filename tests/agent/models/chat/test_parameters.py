@@ -5,11 +5,10 @@ from typing import Any
 import pytest
 
 from agent.models.base import ModelConfig
-from agent.models.chat.api import ChatApi
+from agent.models.chat.api import CHAT as API
 from agent.models.endpoint.api import Parameters
 from agent.models.endpoint.families import certain_api, traits_of
 
-API = ChatApi()
 ANYWHERE = "http://127.0.0.1:8000/v1"
 
 

@@ -24,7 +24,7 @@ from agent.models.base import (
 )
 from agent.models.chat import changes
 from agent.models.endpoint.api import CACHE_MARKS, Api, Body, Writing
-from agent.models.endpoint.apis import api_named
+from agent.models.endpoint.apis import APIS
 from agent.models.endpoint.families import Traits
 from agent.models.endpoint.learned import Learned, Lessons
 from agent.models.endpoint.request import PreparedRequest, prepare_request
@@ -85,7 +85,7 @@ def turn(api: ApiName, number: int) -> list[Message]:
 def test_a_step_writes_no_more_messages_after_two_thousand_than_after_fifty(
     api: ApiName, style: str
 ) -> None:
-    counting, encoded = Counting(api_named(api)), EncodedMessages()
+    counting, encoded = Counting(APIS[api]), EncodedMessages()
     learned = Learned(lessons={api: Lessons(changes=tuple(CHANGES[api]))})
     messages: list[Message] = [SystemMessage("Be brief."), UserMessage("Count them.")]
     counts = {}
@@ -133,7 +133,7 @@ def test_every_request_has_the_bytes_of_one_that_is_written_anew(api: Any, chanc
         "send_reasoning": chance.random() < 0.8,
         "extra_body": chance.choice([{}, {"tools": []}, {"input": 1, "messages": {"x": []}}]),
     }
-    written, encoded, learned = api_named(api), EncodedMessages(), Learned()
+    written, encoded, learned = APIS[api], EncodedMessages(), Learned()
     messages: list[Message] = [SystemMessage("Be brief."), UserMessage("Count them.")]
     for number in range(25):
         change(chance, api, messages, number)

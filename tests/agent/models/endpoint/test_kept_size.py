@@ -7,7 +7,7 @@ import pytest
 
 from agent.errors import ModelRefused
 from agent.models.endpoint.api import Writing
-from agent.models.endpoint.apis import api_named
+from agent.models.endpoint.apis import APIS
 from agent.models.transport.bounds import MAX_BODY_BYTES
 
 COUNT = 10
@@ -32,6 +32,6 @@ EVENTS: dict[str, Callable[[int], Any]] = {
 
 @pytest.mark.parametrize("api", EVENTS)
 def test_an_answer_that_keeps_too_much_is_cut_off(api: str) -> None:
-    parser = api_named(api.strip()).parser(Writing("f"), [])  # type: ignore[arg-type]
+    parser = APIS[api.strip()].parser(Writing("f"), [])  # type: ignore[index]
     with pytest.raises(ModelRefused, match="longer than 8 MB"):
         [list(parser.feed(EVENTS[api](at))) for at in range(COUNT)]

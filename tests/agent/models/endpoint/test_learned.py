@@ -15,13 +15,13 @@ from agent.models.base import (
     ToolResult,
     UserMessage,
 )
-from agent.models.chat.api import ChatApi
+from agent.models.chat.api import CHAT
 from agent.models.endpoint.client import EndpointModel
 from agent.models.endpoint.families import traits_of
 from agent.models.endpoint.learned import Learned, Lesson, Lessons, learn
 from agent.models.endpoint.request import prepare_request
 from agent.models.errors.failures import Failure
-from agent.models.messages.api import MessagesApi
+from agent.models.messages.api import MESSAGES
 from agent.util.stop import Stop
 from tests.contract.model_suite import BASH, REQUEST
 from tests.support.models.endpoint import Endpoint, Turn
@@ -47,7 +47,7 @@ def lesson_of(
 ) -> Lesson | None:
     """Return what a refusal of a body teaches."""
     failure = Failure(400, {"error": {"message": message, "param": "reasoning_effort"}})
-    options = {"api": ChatApi(), "may_switch": True, **options}
+    options = {"api": CHAT, "may_switch": True, **options}
     return learn(learned, failure, sent, **options)
 
 
@@ -55,7 +55,7 @@ def refused_until(accepts: Callable[[Bodies], bool], message: str) -> list[Bodie
     """Return the messages sent to an endpoint that refuses until they are as it needs them."""
     config, learned, sent = ModelConfig("http://endpoint/v1", "m"), NOTHING, []
     while True:
-        prepared = prepare_request(config, FOLLOW_UP_REQUEST, TRAITS, learned, ChatApi())
+        prepared = prepare_request(config, FOLLOW_UP_REQUEST, TRAITS, learned, CHAT)
         sent.append(prepared.body["messages"])
         if accepts(sent[-1]):
             return sent
@@ -237,8 +237,7 @@ def test_what_one_api_rejects_is_sent_in_another() -> None:
     learned = Learned(lessons={"chat": lessons})
     config = ModelConfig("http://endpoint/v1", "m", top_p=0.5, max_tokens=9)
     chat, messages = (
-        prepare_request(config, REQUEST, TRAITS, learned, api).body
-        for api in (ChatApi(), MessagesApi())
+        prepare_request(config, REQUEST, TRAITS, learned, api).body for api in (CHAT, MESSAGES)
     )
     assert (chat.get("top_p"), chat["max_completion_tokens"]) == (None, 9)
     assert (messages["top_p"], messages["max_tokens"]) == (0.5, 9)
@@ -253,11 +252,11 @@ def test_what_one_api_rejects_is_sent_in_another() -> None:
 )
 def test_what_the_messages_api_needs_is_never_dropped(message: str) -> None:
     sent = {"model": "m", "max_tokens": 64_000, "system": [], "messages": []}
-    assert lesson_of(message, sent, api=MessagesApi()) is None
+    assert lesson_of(message, sent, api=MESSAGES) is None
 
 
 def test_a_field_that_was_dropped_and_comes_back_is_not_dropped_again() -> None:
     sent = {"model": "m", "thinking": {"type": "disabled"}, "messages": []}
     learned = Learned(lessons={"messages": Lessons(dropped=("thinking",))})
     message = "thinking: extra inputs are not permitted"
-    assert lesson_of(message, sent, learned, api=MessagesApi()) is None
+    assert lesson_of(message, sent, learned, api=MESSAGES) is None

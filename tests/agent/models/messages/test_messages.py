@@ -20,11 +20,10 @@ from agent.models.base import (
 )
 from agent.models.endpoint.api import CACHE_MARKS, Writing
 from agent.models.endpoint.families import traits_of
-from agent.models.messages.api import MessagesApi
+from agent.models.messages.api import MESSAGES as API
 from agent.models.messages.request import THINKING_FIRST
 from tests.contract.model_suite import BASH, calls_of, reasoning_of, text_of
 
-API = MessagesApi()
 FAMILY = "messages/claude@anthropic"
 OFFICIAL = "https://api.anthropic.com"
 THINKING = {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}

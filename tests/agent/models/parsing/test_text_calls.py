@@ -19,7 +19,7 @@ from agent.models.base import (
     ToolSchema,
 )
 from agent.models.parsing.content import ContentParser
-from agent.models.parsing.tool_names import resolve_tool_name
+from agent.models.parsing.repair import resolve_tool_name
 from tests.contract.model_suite import BASH, calls_of, reasoning_of, text_of
 from tests.properties import split_at
 

@@ -20,10 +20,9 @@ from agent.models.base import (
 )
 from agent.models.endpoint.api import Writing
 from agent.models.endpoint.families import traits_of
-from agent.models.responses.api import ResponsesApi
+from agent.models.responses.api import RESPONSES as API
 from tests.contract.model_suite import BASH, calls_of, reasoning_of, text_of
 
-API = ResponsesApi()
 FAMILY = "responses/openai@openai"
 REASONING = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA"}
 MESSAGE = {

@@ -35,7 +35,7 @@ from agent.tasks.document_qa.draft import (
 )
 from agent.tasks.document_qa.names import Part
 from agent.tasks.document_qa.rng import Rng
-from agent.tasks.rewards import reward
+from agent.tasks.scoring import reward
 from agent.tasks.task import TaskRecord, from_json, to_json
 from tests.agent.tasks.document_qa.solvers import SOLVERS
 
