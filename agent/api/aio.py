@@ -14,7 +14,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from agent.api.files import Files
 from agent.api.models import ModelArgument
-from agent.api.run import DEFAULT_REPORT_BYTES, Run, RunResult
+from agent.api.run import Run, RunResult
 from agent.api.sandbox import Sandbox
 from agent.api.studio import Opener, Studio, containers
 from agent.events import Event
@@ -23,10 +23,10 @@ from agent.loop.steering import Steering
 from agent.sandbox.network.policy import NetworkPolicy
 from agent.settings import Settings
 from agent.util.stop import Stop
-from agent.workspace.transfer.copy import CopyReport
 
 P = ParamSpec("P")
 R = TypeVar("R")
+S = TypeVar("S", Run, Sandbox, Studio)
 
 
 async def _in_thread(call: Callable[[], R]) -> R:
@@ -56,19 +56,29 @@ async def _in_thread(call: Callable[[], R]) -> R:
 
 
 def _awaited(
-    method: Callable[Concatenate[Sandbox, P], R], *, stoppable: bool = False
-) -> "Callable[Concatenate[AsyncSandbox, P], Coroutine[Any, Any, R]]":
-    """Return the twin of a sandbox's method; cancelling a stoppable one ends the command."""
+    method: Callable[Concatenate[S, P], R], *, stoppable: bool = False
+) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, R]]:
+    """Return the twin of a method of ``sync``; cancelling a stoppable one ends what it does."""
 
     @functools.wraps(method)
-    async def twin(self: "AsyncSandbox", /, *args: P.args, **named: P.kwargs) -> R:
-        stop = Stop()
-        options: Any = {"stop": stop, **named} if stoppable else named
+    async def twin(self: Any, /, *args: P.args, **named: P.kwargs) -> R:
+        stop: Any = named.get("stop") or Stop()
+        options: Any = {**named, "stop": stop} if stoppable else named
         try:
             return await _in_thread(lambda: method(self.sync, *args, **options))
         except asyncio.CancelledError:
             stop.set()
             raise
+
+    return twin
+
+
+def _created(
+    method: Callable[Concatenate[Studio, P], Run],
+) -> "Callable[Concatenate[Any, P], Coroutine[Any, Any, AsyncRun]]":
+    @functools.wraps(method)
+    async def twin(self: Any, /, *args: P.args, **named: P.kwargs) -> AsyncRun:
+        return AsyncRun(await _in_thread(lambda: method(self.sync, *args, **named)))
 
     return twin
 
@@ -148,10 +158,6 @@ class AsyncRun:
         await _in_thread(lambda: self.sync.send(text, model=model, limits=limits))
         return self
 
-    async def fork(self, step: int, message: str = "", **options: Any) -> "AsyncRun":
-        """Create a run that starts from a step of this one; see ``Run.fork``."""
-        return AsyncRun(await _in_thread(lambda: self.sync.fork(step, message, **options)))
-
     def stop(self) -> None:
         """End the round early; see ``Run.stop``."""
         self.sync.stop()
@@ -173,17 +179,12 @@ class AsyncRun:
         """See ``Run.steering``; its methods do not wait."""
         return self.sync.steering
 
-    async def save(
-        self, destination: "str | os.PathLike[str]", *, overwrite: bool = False
-    ) -> CopyReport:
-        """Copy the results out; see ``Run.save``."""
-        return await _in_thread(lambda: self.sync.save(destination, overwrite=overwrite))
+    async def fork(self, step: int, message: str = "", **options: Any) -> "AsyncRun":
+        """Create a run that starts from a step of this one; see ``Run.fork``."""
+        return AsyncRun(await _in_thread(lambda: self.sync.fork(step, message, **options)))
 
-    async def report(
-        self, file: "str | os.PathLike[str]", *, files: int = DEFAULT_REPORT_BYTES
-    ) -> None:
-        """Write the run's report; see ``Run.report``."""
-        await _in_thread(lambda: self.sync.report(file, files=files))
+    save = _awaited(Run.save)
+    report = _awaited(Run.report)
 
     async def close(self) -> None:
         """End the round and the sandbox, keeping the files."""
@@ -197,34 +198,6 @@ class AsyncRun:
         except asyncio.CancelledError:
             self.sync.stop()
             raise
-
-
-def _created(
-    method: Callable[Concatenate[Studio, P], Run],
-) -> "Callable[Concatenate[AsyncStudio, P], Coroutine[Any, Any, AsyncRun]]":
-    @functools.wraps(method)
-    async def twin(self: "AsyncStudio", /, *args: P.args, **named: P.kwargs) -> AsyncRun:
-        return AsyncRun(await _in_thread(lambda: method(self.sync, *args, **named)))
-
-    return twin
-
-
-def _compared(
-    method: Callable[Concatenate[Studio, P], R],
-) -> "Callable[Concatenate[AsyncStudio, P], Coroutine[Any, Any, R]]":
-    """Return the twin of ``Studio.compare``; cancelling it stops the comparison."""
-
-    @functools.wraps(method)
-    async def twin(self: "AsyncStudio", /, *args: P.args, **named: P.kwargs) -> R:
-        stop: Any = named.get("stop") or Stop()
-        options: Any = {**named, "stop": stop}
-        try:
-            return await _in_thread(lambda: method(self.sync, *args, **options))
-        except asyncio.CancelledError:
-            stop.set()
-            raise
-
-    return twin
 
 
 class AsyncStudio:
@@ -252,7 +225,7 @@ class AsyncStudio:
 
     run = _created(Studio.run)
     fork = _created(Studio.fork)
-    compare = _compared(Studio.compare)
+    compare = _awaited(Studio.compare, stoppable=True)
 
     @asynccontextmanager
     async def sandbox(
