@@ -21,8 +21,8 @@ from agent.models.base import (
     Usage,
     UserMessage,
 )
-from agent.models.scripted import ScriptedTurn
 from agent.util.stop import Stop
+from tests.support.models.scripted import ScriptedTurn
 
 BASH = ToolSchema(
     "execute_bash",

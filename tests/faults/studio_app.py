@@ -11,7 +11,6 @@ from agent import prompts
 from agent.data_folder import DataFolder
 from agent.events import Event, RunEnded, StepStarted, ToolEnded
 from agent.limits import Limits
-from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.provisioning.provider import DockerSandboxProvider
 from agent.runs import journal
 from agent.runs.recorded_run import Task
@@ -21,6 +20,7 @@ from agent.sandbox.network.policy import NetworkPolicy
 from agent.sandbox.network.subnets import reap as reap_networks
 from agent.settings import Settings, load
 from sandbox_ui.runs.manager import RunManager
+from tests.support.models.scripted import ScriptedModel, ScriptedTurn
 from tests.support.server import wait_until
 
 E = TypeVar("E", bound=Event)

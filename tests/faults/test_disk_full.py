@@ -13,14 +13,13 @@ from agent.errors import RunError, StorageFull, WorkspaceError
 from agent.events import RunEnded
 from agent.fork.fork import fork_run
 from agent.limits import Limits
-from agent.models.scripted import ScriptedModel
 from agent.sandbox.engine.client import Client
 from agent.settings import Settings
 from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
 from tests.faults.studio_app import OpenApp, StudioApp, open_studio_app, remove_containers
 from tests.support.local_provider import LocalSandboxProvider
-from tests.support.models.scripted import SUBMIT, bash
+from tests.support.models.scripted import SUBMIT, ScriptedModel, bash
 from tests.support.recorded_runs import write_ended_run
 from tests.support.server import wait_until
 

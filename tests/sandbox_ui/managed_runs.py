@@ -7,12 +7,12 @@ from pathlib import Path
 from agent import prompts
 from agent.events import Event, Mode, RunEnded
 from agent.limits import Limits
-from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.runs import journal
 from agent.runs.recorded_run import Task
 from sandbox_ui.runs.manager import RunManager
 from sandbox_ui.scheduling.admission import Admission
 from tests.support.local_provider import LocalSandboxProvider
+from tests.support.models.scripted import ScriptedModel, ScriptedTurn
 from tests.support.server import wait_until
 
 

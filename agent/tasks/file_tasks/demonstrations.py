@@ -6,13 +6,11 @@ test compares these conversations with those of real runs.
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from agent import prompts
-from agent.models.base import ToolCall
-from agent.models.scripted import ScriptedTurn
 from agent.sandbox.base import CommandEnd, OutputChunk
 from agent.tasks.document_qa.rng import Rng
 from agent.tasks.file_tasks.synthetic_values import load_vocabulary
@@ -45,14 +43,6 @@ _SHELL = (
 PROMPT_NAME = "small"
 STEP_BUDGETS = (8, 8, 8, 8, 8, 8, 5, 10, 20, 100)
 _FAILURE_PERCENT = 8  # percent
-
-
-def scripted_turns(task: FileTask) -> Iterator[ScriptedTurn]:
-    """Yield the turns of a scripted model that solves the task as demonstrated."""
-    for command in task.commands:
-        yield ScriptedTurn(calls=[ToolCall("", "execute_bash", json.dumps({"command": command}))])
-    calls = [ToolCall("", "submit", "{}")] if task.commands else []
-    yield ScriptedTurn(task.reply, calls=calls)
 
 
 def messages(task: FileTask, steps: int, error_text: str = "") -> list[dict[str, Any]]:

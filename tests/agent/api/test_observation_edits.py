@@ -22,7 +22,6 @@ from agent.history.trajectory import build_trajectory
 from agent.loop.conversation import Conversation
 from agent.loop.steering import MAX_OBSERVATION
 from agent.models.base import ToolResult
-from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.report.report import Budget, save_report
 from agent.runs import journal
 from agent.runs.folder import RunFolder
@@ -32,6 +31,7 @@ from agent.traces.importing import import_file
 from agent.traces.journal_items import items_of_journal, messages_of_journal
 from tests.agent.api.conftest import bash, carry_out, script
 from tests.support.component.events import of_type
+from tests.support.models.scripted import ScriptedModel, ScriptedTurn
 from tests.support.server import wait_until
 
 pytestmark = pytest.mark.contract

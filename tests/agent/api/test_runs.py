@@ -22,11 +22,11 @@ from agent import (
 )
 from agent.errors import SettingError
 from agent.events import RunEnded, RunStarted, ToolStarted
-from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.train.rollouts.sandboxes import ProcessSandboxProvider
 from tests.agent.api.conftest import bash, call, carry_out, script
 from tests.support.component.events import of_type
 from tests.support.models.endpoint import Endpoint, Turn
+from tests.support.models.scripted import ScriptedModel, ScriptedTurn
 
 pytestmark = pytest.mark.contract
 

@@ -25,12 +25,12 @@ from agent.history.export import conversation_markdown
 from agent.history.trajectory import build_trajectory
 from agent.loop.steering import QueuedMessage, Steering
 from agent.models.base import AssistantMessage, ToolResult, UserMessage
-from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.report.report import Budget, save_report
 from agent.runs import journal
 from agent.runs.recorded_run import STEERING_FILE
 from tests.agent.api.conftest import bash, call, carry_out, script
 from tests.support.component.events import of_type
+from tests.support.models.scripted import ScriptedModel, ScriptedTurn
 
 pytestmark = pytest.mark.contract
 

@@ -8,10 +8,10 @@ import pytest
 import agent
 from agent import SandboxError, Settings, Studio, WorkspaceError
 from agent.events import ToolStarted
-from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL
 from agent.sandbox.engine.client import Client
 from tests.agent.api.conftest import bash, script
+from tests.support.models.scripted import ScriptedModel, ScriptedTurn
 
 
 def test_every_public_name_can_be_imported() -> None:

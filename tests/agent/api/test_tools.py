@@ -4,9 +4,9 @@ import pytest
 
 from agent import Studio, UsageError, tool
 from agent.events import RunStarted, ToolEnded, ToolOutput, ToolStarted
-from agent.models.scripted import ScriptedModel
 from tests.agent.api.conftest import call, script
 from tests.support.component.events import of_type
+from tests.support.models.scripted import ScriptedModel
 
 pytestmark = pytest.mark.contract
 

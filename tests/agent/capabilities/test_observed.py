@@ -11,10 +11,10 @@ from agent.capabilities.observed import call_usage
 from agent.capabilities.parsed import CallReader
 from agent.events import ToolEnded, decode, encode
 from agent.models.base import ToolCall
-from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.sandbox.network.policy import NetworkRequest
 from agent.train.rollouts.sandboxes import ProcessSandboxProvider
 from tests.agent.api.conftest import bash, call, script
+from tests.support.models.scripted import ScriptedModel, ScriptedTurn
 
 WHEEL = """
 python3 - <<'EOF'

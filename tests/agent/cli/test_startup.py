@@ -13,12 +13,12 @@ from agent.errors import ModelRefused, SandboxError
 from agent.events import Event
 from agent.models.base import ModelConfig, Preloadable
 from agent.models.endpoint.deferred import DeferredEndpointModel
-from agent.models.scripted import ScriptedModel
 from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import RecordedRun, Task
 from agent.sandbox.disk import scratch
 from agent.util.stop import Stop
 from agent.workspace.versions.blobs import BlobStore
+from tests.support.models.scripted import ScriptedModel
 
 ROOT = Path(__file__).parents[3]
 NEVER_IMPORTED = {

@@ -22,7 +22,6 @@ from agent.history.trajectory import build_trajectory
 from agent.limits import Limits
 from agent.loop.conversation import Conversation
 from agent.models.base import AssistantMessage, Message, SystemMessage, ToolResult, UserMessage
-from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.runs import journal
 from agent.runs.compatibility.unreadable_events import decode_line
 from agent.runs.folder import RunFolder
@@ -33,7 +32,7 @@ from agent.workspace.versions.log import ManifestLog
 from agent.workspace.versions.manifest import Delta, Node
 from tests.support.component.events import of_type
 from tests.support.local_provider import LocalSandboxProvider
-from tests.support.models.scripted import SUBMIT, bash, script
+from tests.support.models.scripted import SUBMIT, ScriptedModel, ScriptedTurn, bash, script
 
 pytestmark = pytest.mark.contract
 

@@ -14,13 +14,13 @@ from agent.history.index import History
 from agent.history.retention import GRACE_SECONDS, Retention, select_expired
 from agent.limits import Limits
 from agent.models.base import ToolCall
-from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import Task
 from sandbox_ui.history.catalog import Catalog
 from sandbox_ui.history.expiry import ExpiryJob
 from sandbox_ui.runs.manager import RunManager
 from tests.support.local_provider import LocalSandboxProvider
+from tests.support.models.scripted import ScriptedModel, ScriptedTurn
 from tests.support.recorded_runs import digest_of, remove_end, stored_hashes, write_ended_run
 from tests.support.server import serve_studio, wait_until
 

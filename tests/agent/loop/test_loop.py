@@ -35,7 +35,6 @@ from agent.loop.loop import Round
 from agent.loop.notes import REMINDER
 from agent.models.base import Model, ModelConfig, ModelRequest, Piece, ReasoningPiece
 from agent.models.endpoint.client import EndpointModel
-from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.sandbox.process import ProcessSandbox
 from agent.tools.toolbox import Toolbox
 from agent.util.stop import Stop
@@ -44,6 +43,7 @@ from tests.support.component.events import started
 from tests.support.hostile.flood import FloodServer
 from tests.support.models import scripted
 from tests.support.models.endpoint import Call, Endpoint, Turn
+from tests.support.models.scripted import ScriptedModel, ScriptedTurn
 from tests.support.models.turns import bash
 
 pytestmark = pytest.mark.contract

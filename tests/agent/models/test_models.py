@@ -15,10 +15,10 @@ from agent.models.base import Model, ModelConfig
 from agent.models.endpoint.client import EndpointModel
 from agent.models.errors.connection_errors import CONNECT_TIMEOUT_SECONDS
 from agent.models.passport.probe import check_endpoint, list_models
-from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.util.stop import Stop
 from tests.contract.model_suite import REQUEST, ModelSuite
 from tests.support.models.endpoint import Call, Endpoint, Turn
+from tests.support.models.scripted import ScriptedModel, ScriptedTurn
 
 pytestmark = pytest.mark.contract
 

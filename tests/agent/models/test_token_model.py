@@ -30,7 +30,6 @@ from agent.models.base import (
     Usage,
     UserMessage,
 )
-from agent.models.scripted import ScriptedTurn
 from agent.models.token_model import SampledTokens, TokenModel, encode_parts
 from agent.util.stop import Stop
 from tests.contract.model_suite import BASH, REQUEST, ModelSuite, calls_of, text_of
@@ -42,6 +41,7 @@ from tests.support.models.byte_sampler import (
     format_answer,
     format_ids,
 )
+from tests.support.models.scripted import ScriptedTurn
 
 LS = '<tool_call>{"name": "execute_bash", "arguments": {"command": "ls"}}</tool_call>'
 TASK: list[Message] = [SystemMessage("Be brief."), UserMessage("List it.")]

@@ -24,7 +24,6 @@ from agent.events import (
 )
 from agent.limits import Limits
 from agent.models.base import ToolCall
-from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.replay.calls import EDITED_CALL, EDITED_OBSERVATION
 from agent.replay.recording import NOTHING_TO_REPLAY, PLAIN_MODE
 from agent.runs import journal
@@ -33,6 +32,7 @@ from agent.util.stop import Stop
 from agent.workspace.paths import RelPath
 from tests.agent.api.conftest import bash, call, carry_out, script
 from tests.support.component.events import of_type
+from tests.support.models.scripted import ScriptedModel, ScriptedTurn
 
 pytestmark = pytest.mark.contract
 

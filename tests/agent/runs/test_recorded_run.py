@@ -30,7 +30,6 @@ from agent.events import (
 from agent.fork.describe import describe_fork
 from agent.limits import Limits
 from agent.models.base import ModelRequest, Piece, Usage
-from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.runs import journal
 from agent.runs.event_recorder import ABORTED, INTERRUPTED, end_interrupted_rounds
 from agent.runs.folder import RunFolder
@@ -46,7 +45,7 @@ from agent.workspace.versions.manifest import Delta
 from tests.support.component.events import answered, continued, of_type
 from tests.support.hostile.full_disk import limit_file_size
 from tests.support.local_provider import LocalSandboxProvider
-from tests.support.models.scripted import SUBMIT, bash, script
+from tests.support.models.scripted import SUBMIT, ScriptedModel, ScriptedTurn, bash, script
 from tests.support.recorded_runs import write_ended_run
 
 pytestmark = pytest.mark.contract

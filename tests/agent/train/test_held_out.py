@@ -11,13 +11,12 @@ from agent.api.studio import Studio
 from agent.errors import ModelUnavailable, TaskError
 from agent.limits import Limits
 from agent.models.base import Model
-from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.tasks.task import TaskRecord
 from agent.train import recipe
 from agent.train.held_out import HeldOutScore, held_out_tasks, score_rollouts, title_of
 from agent.train.rollouts.rollouts import RolloutPlan, run_rollouts
 from tests.support.models.endpoint import Endpoint
-from tests.support.models.scripted import SUBMIT, bash
+from tests.support.models.scripted import SUBMIT, ScriptedModel, ScriptedTurn, bash
 from tests.support.models.turns import Turn
 
 if TYPE_CHECKING:

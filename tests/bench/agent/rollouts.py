@@ -8,13 +8,12 @@ from agent.api.studio import Studio
 from agent.experiments.experiment import Member
 from agent.experiments.suite import EvalTask, Suite
 from agent.models.base import AssistantMessage, ModelRequest, Piece
-from agent.models.scripted import ScriptedModel
 from agent.tasks.task import TaskRecord
 from agent.train.rollouts.rollouts import RolloutPlan, run_rollouts
 from agent.util.stop import Stop
 from tests.bench.context import BenchContext, print_progress
 from tests.bench.tables import Table
-from tests.support.models.scripted import SUBMIT, bash
+from tests.support.models.scripted import SUBMIT, ScriptedModel, bash
 
 _SCRIPT = (bash("cat input/notes/*.txt"), bash("cp input/notes/a.txt output/answer.txt"), SUBMIT)
 _FILES = {f"notes/{name}.txt": f"{name}\n" * 40 for name in "abcdef"}

@@ -9,7 +9,6 @@ from functools import partial
 from agent.data_folder import DataFolder
 from agent.events import RunEnded, ToolEnded
 from agent.limits import Limits
-from agent.models.scripted import ScriptedModel
 from agent.provisioning.provider import DockerSandboxProvider
 from agent.runs.folder import RunFolder
 from agent.sandbox.base import Sandbox
@@ -19,7 +18,7 @@ from agent.util.stop import Stop
 from tests.bench.context import TASK, TIMEOUT_SECONDS, BenchContext
 from tests.bench.tables import Table, measure, record_duration, sample_table
 from tests.contract.sandbox_helpers import acquire_sandbox, check_output
-from tests.support.models.scripted import SUBMIT, bash
+from tests.support.models.scripted import SUBMIT, ScriptedModel, bash
 
 _NETWORKS = {"without a network": NetworkPolicy("none"), "with one": NetworkPolicy("open")}
 _PAUSE_SECONDS = 1.0

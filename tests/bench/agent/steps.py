@@ -5,11 +5,10 @@ import time
 
 from agent.events import StepStarted
 from agent.limits import Limits
-from agent.models.scripted import ScriptedModel
 from agent.util.stop import Stop
 from tests.bench.context import TASK, BenchContext
 from tests.bench.tables import Table, sample_table
-from tests.support.models.scripted import SUBMIT, bash
+from tests.support.models.scripted import SUBMIT, ScriptedModel, bash
 
 
 def table(context: BenchContext, *, short: int = 50, long: int = 500, rounds: int = 4) -> Table:

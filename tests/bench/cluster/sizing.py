@@ -8,7 +8,6 @@ from contextlib import ExitStack
 
 from agent.events import SandboxReady
 from agent.limits import Limits
-from agent.models.scripted import ScriptedModel
 from agent.provisioning.provider import DockerSandboxProvider
 from agent.runs.disk_usage import bytes_on_disk, sandbox_bytes_on_disk
 from agent.runs.folder import RunFolder
@@ -17,7 +16,7 @@ from agent.util.stop import Stop
 from tests.bench.agent.memory import memory_of, private_memory, shim_memory
 from tests.bench.context import TASK, BenchContext, print_progress
 from tests.bench.tables import Table, format_megabytes
-from tests.support.models.scripted import SUBMIT, bash
+from tests.support.models.scripted import SUBMIT, ScriptedModel, bash
 
 _SAMPLE_SECONDS = 0.05
 _BUSY = (

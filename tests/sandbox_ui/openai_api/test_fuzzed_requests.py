@@ -8,10 +8,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from agent.errors import StudioError
-from agent.models.scripted import ScriptedModel
 from agent.settings import Settings
 from sandbox_ui.openai_api import conversation, execution, files, parameters
 from sandbox_ui.openai_api.errors import ApiError, to_api_error
+from tests.support.models.scripted import ScriptedModel
 
 MODEL = ScriptedModel([])
 JSON = st.recursive(

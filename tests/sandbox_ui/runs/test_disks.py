@@ -10,7 +10,6 @@ import pytest
 
 from agent.data_folder import DataFolder
 from agent.events import Event
-from agent.models.scripted import ScriptedTurn
 from agent.provisioning.folders import create_workspace
 from agent.runs.folder import RunFolder
 from agent.sandbox.base import Sandbox
@@ -20,7 +19,7 @@ from agent.workspace.paths import RelPath
 from sandbox_ui.runs.manager import RunManager
 from tests.sandbox_ui.managed_runs import follow_up, open_manager, start, wait_for_end
 from tests.support.local_provider import LocalSandboxProvider
-from tests.support.models.scripted import SUBMIT, bash
+from tests.support.models.scripted import SUBMIT, ScriptedTurn, bash
 from tests.support.server import wait_until
 
 pytestmark = [

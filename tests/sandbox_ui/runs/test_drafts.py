@@ -7,12 +7,12 @@ from unittest.mock import Mock
 
 import pytest
 
-from agent.models.scripted import ScriptedTurn
 from agent.runs.folder import RunFolder
 from sandbox_ui.history.catalog import Catalog
 from sandbox_ui.runs.drafts import DraftList
 from tests.sandbox_ui.managed_runs import open_manager, start, wait_for_end
 from tests.support.local_provider import LocalSandboxProvider
+from tests.support.models.scripted import ScriptedTurn
 from tests.support.recorded_runs import write_ended_run
 from tests.support.server import wait_until
 

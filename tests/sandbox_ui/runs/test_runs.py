@@ -18,7 +18,6 @@ from agent.limits import Limits
 from agent.models import demonstration
 from agent.models.parameters import from_json
 from agent.models.resolve import NoModelAvailable
-from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.runs.recorded_run import Task
 from agent.runs.spec import RunSpec
 from agent.settings import Settings
@@ -40,7 +39,7 @@ from tests.sandbox_ui.managed_runs import (
 )
 from tests.support.local_provider import LocalSandboxProvider, record_ends
 from tests.support.models.endpoint import Endpoint, Turn
-from tests.support.models.scripted import SUBMIT, bash
+from tests.support.models.scripted import SUBMIT, ScriptedModel, ScriptedTurn, bash
 from tests.support.server import wait_until
 
 

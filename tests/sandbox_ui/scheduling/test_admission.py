@@ -9,7 +9,6 @@ import pytest
 from agent.errors import QuotaExceeded
 from agent.history.index import History
 from agent.limits import Limits
-from agent.models.scripted import ScriptedModel
 from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import Task
 from sandbox_ui.runs.manager import RunManager
@@ -18,6 +17,7 @@ from tests.sandbox_ui.accounts import accounts, signed_in
 from tests.sandbox_ui.managed_runs import open_manager
 from tests.support import httpx, tus
 from tests.support.models.endpoint import Endpoint, Turn
+from tests.support.models.scripted import ScriptedModel
 from tests.support.recorded_runs import write_ended_run
 from tests.support.server import serve_studio, wait_until
 

@@ -8,14 +8,13 @@ import pytest
 
 from agent.errors import RunError
 from agent.events import Preparing, RunEnded
-from agent.models.scripted import ScriptedTurn
 from agent.util.stop import Stop
 from sandbox_ui.runs.manager import CLOSED_MESSAGE, RunManager
 from sandbox_ui.scheduling.admission import Admission
 from sandbox_ui.scheduling.queue import MAX_WAITING, QueueEntry, RunQueue, ordinal
 from tests.sandbox_ui.managed_runs import events, follow_up, open_manager, start, wait_for_end
 from tests.support.local_provider import LocalSandboxProvider, record_ends
-from tests.support.models.scripted import SUBMIT, bash
+from tests.support.models.scripted import SUBMIT, ScriptedTurn, bash
 from tests.support.server import wait_until
 
 ANSWER = ScriptedTurn(text="Four.")

@@ -17,7 +17,6 @@ from agent import prompts
 from agent.data_folder import DataFolder
 from agent.limits import Limits
 from agent.models import demonstration
-from agent.models.scripted import ScriptedModel
 from agent.provisioning.provider import DockerSandboxProvider
 from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import Task
@@ -26,6 +25,7 @@ from tests.support.component.accessibility import check_accessible
 from tests.support.component.routes import LocalStudio
 from tests.support.component.stage import Look, looks
 from tests.support.models.endpoint import Endpoint, ScriptedTurns
+from tests.support.models.scripted import ScriptedModel
 from tests.support.models.turns import SUBMIT, bash
 from tests.support.recorded_runs import write_ended_run
 from tests.support.server import create_app, run_server

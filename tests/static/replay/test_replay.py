@@ -8,7 +8,6 @@ from playwright.sync_api import Browser, expect
 from agent.events import CheckedCall, Event, ReplayStarted, StepVerified
 from agent.limits import Limits
 from agent.models.base import ToolCall
-from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import RecordedRun, Task
 from tests.agent.api.conftest import bash
@@ -18,6 +17,7 @@ from tests.support.component.events import ended, started, step
 from tests.support.component.routes import LocalStudio
 from tests.support.component.stage import LOOKS, Look, Stage, looks
 from tests.support.local_provider import LocalSandboxProvider
+from tests.support.models.scripted import ScriptedModel, ScriptedTurn
 from tests.support.tab import open_studio
 
 pytestmark = pytest.mark.component

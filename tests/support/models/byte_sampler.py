@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from agent.errors import ModelError, ModelRefused
-from agent.models.scripted import ScriptedTurn
 from agent.models.token_model import SampledTokens
 from agent.util.stop import Stop
+from tests.support.models.scripted import ScriptedTurn
 
 CONTROLS = {"<|im_start|>": 256, "<|im_end|>": 257}
 START, END = CONTROLS.values()

@@ -29,9 +29,9 @@ from agent.models.builtin.install import BUILTIN_BASE_NAME, ModelFiles, find_fil
 from agent.models.builtin.model import WAITING_MESSAGE, BuiltinModel, model_for_mode
 from agent.models.builtin.process import FairLock, InferenceEngine
 from agent.models.builtin.sampler import LlamaSampler
-from agent.models.scripted import ScriptedModel
 from agent.util.stop import Stop
 from tests.contract.model_suite import text_of
+from tests.support.models.scripted import ScriptedModel
 from tests.support.server import wait_until
 
 ROOT = Path(__file__).parents[4]

@@ -11,9 +11,9 @@ from agent.models.passport import ensure, renewal
 from agent.models.passport.ensure import ensure_tested
 from agent.models.passport.passport import Passport
 from agent.models.passport.store import PassportStore
-from agent.models.scripted import ScriptedModel
 from agent.util.stop import Stop
 from tests.support.models.endpoint import Endpoint
+from tests.support.models.scripted import ScriptedModel
 from tests.support.models.turns import Turn
 from tests.support.server import wait_until
 from tests.support.servers import listings

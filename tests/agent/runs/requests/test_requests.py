@@ -21,7 +21,6 @@ from agent.limits import Limits
 from agent.models.base import Model, ModelConfig, SentRequest
 from agent.models.endpoint.client import EndpointModel
 from agent.models.endpoint.encoding import encode_body
-from agent.models.scripted import ScriptedModel
 from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import RecordedRun, Task
 from agent.runs.requests import log as request_log
@@ -32,6 +31,7 @@ from agent.runs.requests.log import RequestLog
 from agent.runs.requests.records import read_log, read_response
 from tests.support.models import scripted
 from tests.support.models.endpoint import Endpoint, Turn
+from tests.support.models.scripted import ScriptedModel
 from tests.support.recorded_runs import digest_of
 
 pytestmark = pytest.mark.contract

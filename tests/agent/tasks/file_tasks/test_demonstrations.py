@@ -18,18 +18,18 @@ from agent.loop import loop
 from agent.loop.conversation import Conversation
 from agent.loop.loop import Round
 from agent.models.base import AssistantMessage, Message
-from agent.models.scripted import ScriptedModel
 from agent.sandbox.base import Sandbox
 from agent.sandbox.docker.container import ContainerSpec
 from agent.sandbox.docker.sandbox import DockerSandbox
 from agent.sandbox.engine.client import Client
 from agent.sandbox.process import ProcessSandbox
-from agent.tasks.file_tasks.demonstrations import messages, scripted_turns, write_demonstrations
+from agent.tasks.file_tasks.demonstrations import messages, write_demonstrations
 from agent.tasks.file_tasks.generate import families, generate_file_tasks, kinds
 from agent.tasks.file_tasks.task import FAILURE_REPLY, Files, FileTask, Split, output_files
 from agent.tools.toolbox import Toolbox
 from agent.util.stop import Stop
 from tests.support.component.events import of_type, started
+from tests.support.models.scripted import SUBMIT, ScriptedModel, ScriptedTurn, bash
 
 pytestmark = pytest.mark.contract
 
@@ -54,7 +54,8 @@ class TaskRunner:
         conversation = Conversation()
         user = prompt.user_message(task.text, list(task.input_files))
         conversation.apply(started(task.text, system=prompt.system, user=user))
-        model = ScriptedModel(scripted_turns(task))
+        end = replace(SUBMIT, text=task.reply) if task.commands else ScriptedTurn(task.reply)
+        model = ScriptedModel([*map(bash, task.commands), end])
         limits = Limits(steps=STEPS, reminders=0)
         round_ = Round(model, Toolbox(self.sandbox), conversation, limits, Stop())
         (ended,) = of_type(RunEnded, loop.run_round(round_))

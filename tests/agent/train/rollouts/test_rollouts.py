@@ -16,7 +16,6 @@ from agent.errors import ModelRefused, TaskError
 from agent.history.index import History
 from agent.limits import Limits
 from agent.models.base import Model, ModelRequest, Piece, Usage
-from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.models.token_model import TokenModel
 from agent.sandbox.network.policy import NetworkPolicy
 from agent.settings import Settings
@@ -26,7 +25,7 @@ from agent.train.rollouts.rollouts import Rollout, RolloutPlan, run_rollouts
 from agent.train.rollouts.sandboxes import ProcessSandboxProvider
 from agent.util.stop import Stop
 from tests.support.models.byte_sampler import ByteSampler, ScriptedAnswer, format_ids
-from tests.support.models.scripted import SUBMIT, bash
+from tests.support.models.scripted import SUBMIT, ScriptedModel, ScriptedTurn, bash
 
 pytestmark = pytest.mark.contract
 

@@ -7,12 +7,11 @@ import pytest
 
 from agent.events import Mode
 from agent.limits import Limits
-from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import RecordedRun, Task
 from tests.support import httpx
 from tests.support.local_provider import LocalSandboxProvider
-from tests.support.models.scripted import SUBMIT, bash
+from tests.support.models.scripted import SUBMIT, ScriptedModel, ScriptedTurn, bash
 from tests.support.server import wait_until
 
 pytestmark = pytest.mark.contract
