@@ -5,7 +5,7 @@ from typing import Any
 
 from agent.models.base import Piece
 from agent.models.chat.stream import StreamParser
-from agent.models.endpoint.api import Writing
+from agent.models.endpoint.writing import Writing
 from tests.contract.model_suite import BASH
 
 

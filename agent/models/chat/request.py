@@ -18,7 +18,8 @@ from agent.models.base import (
     UserMessage,
 )
 from agent.models.chat.changes import change_messages, marked_tools
-from agent.models.endpoint.api import Body, Writing
+from agent.models.endpoint.api import Body
+from agent.models.endpoint.writing import Writing
 from agent.models.parsing.repair import replace_surrogates, valid_arguments, valid_name
 from agent.models.parsing.text_tool_calls import to_text_messages
 

@@ -15,7 +15,7 @@ from agent.models.base import (
 from agent.models.chat.opaque import OpaqueCollector
 from agent.models.chat.tool_call_deltas import ToolCallAssembler
 from agent.models.endpoint.answer import AnswerParser, reported_count
-from agent.models.endpoint.api import Writing
+from agent.models.endpoint.writing import Writing
 from agent.models.parsing.fragments import SurrogateJoiner
 from agent.models.transport.event_stream import END_OF_STREAM
 

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from agent.models.base import CallPiece, Piece, ToolSchema, Usage
-from agent.models.endpoint.api import Writing
+from agent.models.endpoint.writing import Writing
 from agent.models.parsing.content import ContentParser, ContentPiece
 from agent.models.parsing.repair import new_call_id, resolve_tool_name
 from agent.models.transport.bounds import AnswerSizeCounter, KeptSizeCounter, check_call_count

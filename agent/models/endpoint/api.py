@@ -24,14 +24,12 @@ from typing import TYPE_CHECKING, Any
 
 from agent.models.base import (
     ApiName,
-    AssistantMessage,
     Message,
     ModelConfig,
-    OpaqueParts,
-    ToolCallStyle,
     ToolSchema,
 )
 from agent.models.endpoint.families import Traits
+from agent.models.endpoint.writing import Writing
 from agent.models.errors.failures import Failure, failure_in_chunk
 
 if TYPE_CHECKING:
@@ -45,25 +43,6 @@ CACHE_MARKS = "cache marks"
 No other change writes a message differently when further messages follow it, which
 ``agent.models.endpoint.encoding`` relies on.
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Writing:
-    """How a conversation is written for an endpoint.
-
-    ``changes`` are those that it needs, known or learned from a refusal; the API's package
-    documents their names.
-    """
-
-    family: str = ""
-    tool_call_style: ToolCallStyle = "native"
-    send_reasoning: bool = True
-    changes: tuple[str, ...] = ()
-
-    def own_parts(self, message: AssistantMessage) -> Mapping[str, Any]:
-        """Return a message's opaque parts; empty if another family gave them."""
-        opaque: OpaqueParts | None = message.opaque
-        return opaque.parts if opaque is not None and opaque.family == self.family else {}
 
 
 @dataclass(frozen=True, slots=True)

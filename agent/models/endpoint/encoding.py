@@ -14,7 +14,8 @@ from itertools import islice
 from operator import is_
 
 from agent.models.base import AssistantMessage, EncodedMessages, Message, ToolResult, UserMessage
-from agent.models.endpoint.api import CACHE_MARKS, Api, Body, Writing
+from agent.models.endpoint.api import CACHE_MARKS, Api, Body
+from agent.models.endpoint.writing import Writing
 
 # The fields with a conversation's messages; each API has one of them
 MESSAGES = frozenset({"messages", "input"})

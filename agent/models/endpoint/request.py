@@ -11,11 +11,12 @@ from agent.models.base import (
     SentRequest,
     ToolSchema,
 )
-from agent.models.endpoint.api import Api, Body, Writing
+from agent.models.endpoint.api import Api, Body
 from agent.models.endpoint.apis import APIS
 from agent.models.endpoint.encoding import MESSAGES, encode_request
 from agent.models.endpoint.families import Traits
 from agent.models.endpoint.learned import Learned
+from agent.models.endpoint.writing import Writing
 from agent.models.transport.redaction import redact_json
 
 _NO_SETTINGS = {"stream_options", "store", "include"}  # sent with every request, unasked

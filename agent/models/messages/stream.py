@@ -14,7 +14,7 @@ from agent.models.base import (
     Usage,
 )
 from agent.models.endpoint.answer import AnswerParser
-from agent.models.endpoint.api import Writing
+from agent.models.endpoint.writing import Writing
 from agent.models.messages.request import BLOCKS, THINKING
 from agent.models.parsing.fragments import SurrogateJoiner
 from agent.models.parsing.opaque import bounded

@@ -17,8 +17,9 @@ from agent.models.base import (
     ToolSchema,
     UserMessage,
 )
-from agent.models.endpoint.api import Body, Parameters, Writing, sampling
+from agent.models.endpoint.api import Body, Parameters, sampling
 from agent.models.endpoint.families import Traits
+from agent.models.endpoint.writing import Writing
 from agent.models.parsing.repair import replace_surrogates, valid_arguments, valid_name
 from agent.models.parsing.text_tool_calls import to_text_messages
 

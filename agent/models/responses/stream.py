@@ -13,7 +13,7 @@ from agent.models.base import (
     Usage,
 )
 from agent.models.endpoint.answer import AnswerParser, reported_count
-from agent.models.endpoint.api import Writing
+from agent.models.endpoint.writing import Writing
 from agent.models.parsing.opaque import bounded, is_shallow
 from agent.models.parsing.repair import replace_surrogates
 from agent.models.responses.request import CALL, ITEMS

@@ -8,10 +8,11 @@ from agent.errors import RunError
 from agent.events import ModelAnswered, RunContinued, RunStarted, StepStarted
 from agent.loop.conversation import EVENT_KINDS, Conversation
 from agent.models.base import Message, SentRequest, ToolSchema
-from agent.models.endpoint.api import Body, Writing
+from agent.models.endpoint.api import Body
 from agent.models.endpoint.apis import APIS
 from agent.models.endpoint.encoding import encode_body
 from agent.models.endpoint.request import rebuild_body
+from agent.models.endpoint.writing import Writing
 from agent.runs import journal
 from agent.runs.folder import RunFolder
 from agent.runs.requests.records import RecordedRequest, read_log, read_tools

@@ -12,8 +12,8 @@ from agent.loop.conversation import Conversation
 from agent.loop.turn import TurnRunner
 from agent.models.base import Finish, ModelConfig, ModelNotice, Usage
 from agent.models.chat.stream import StreamParser
-from agent.models.endpoint.api import Writing
 from agent.models.endpoint.client import EndpointModel
+from agent.models.endpoint.writing import Writing
 from agent.util.stop import Stop
 from tests.contract.model_suite import REQUEST, calls_of, reasoning_of, text_of
 from tests.support.component.events import started

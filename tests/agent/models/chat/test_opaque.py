@@ -7,7 +7,7 @@ import pytest
 from agent.models.base import AssistantMessage, Finish, Message, OpaqueParts, ToolCall
 from agent.models.chat.api import CHAT as API
 from agent.models.chat.changes import has_placeholder
-from agent.models.endpoint.api import Writing
+from agent.models.endpoint.writing import Writing
 from agent.models.parsing.opaque import MAX_OPAQUE_CHARACTERS
 
 WRITING = Writing("chat/m@x")

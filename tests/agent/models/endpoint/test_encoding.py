@@ -23,11 +23,12 @@ from agent.models.base import (
     UserMessage,
 )
 from agent.models.chat import changes
-from agent.models.endpoint.api import CACHE_MARKS, Api, Body, Writing
+from agent.models.endpoint.api import CACHE_MARKS, Api, Body
 from agent.models.endpoint.apis import APIS
 from agent.models.endpoint.families import Traits
 from agent.models.endpoint.learned import Learned, Lessons
 from agent.models.endpoint.request import PreparedRequest, prepare_request
+from agent.models.endpoint.writing import Writing
 from agent.models.messages.request import THINKING_FIRST
 from agent.models.responses.request import DEVELOPER
 from tests.contract.model_suite import BASH

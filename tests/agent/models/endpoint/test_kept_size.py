@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from agent.errors import ModelRefused
-from agent.models.endpoint.api import Writing
 from agent.models.endpoint.apis import APIS
+from agent.models.endpoint.writing import Writing
 from agent.models.transport.bounds import MAX_BODY_BYTES
 
 COUNT = 10

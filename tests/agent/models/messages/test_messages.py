@@ -18,8 +18,9 @@ from agent.models.base import (
     Usage,
     UserMessage,
 )
-from agent.models.endpoint.api import CACHE_MARKS, Writing
+from agent.models.endpoint.api import CACHE_MARKS
 from agent.models.endpoint.families import traits_of
+from agent.models.endpoint.writing import Writing
 from agent.models.messages.api import MESSAGES as API
 from agent.models.messages.request import THINKING_FIRST
 from tests.contract.model_suite import BASH, calls_of, reasoning_of, text_of

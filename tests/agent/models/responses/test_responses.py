@@ -18,8 +18,8 @@ from agent.models.base import (
     Usage,
     UserMessage,
 )
-from agent.models.endpoint.api import Writing
 from agent.models.endpoint.families import traits_of
+from agent.models.endpoint.writing import Writing
 from agent.models.responses.api import RESPONSES as API
 from tests.contract.model_suite import BASH, calls_of, reasoning_of, text_of
 
