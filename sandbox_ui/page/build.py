@@ -151,7 +151,10 @@ def _store_options(page: gr.Blocks, fields: Mapping[str, Component], reset: gr.B
     """Store the user's options in the browser, except the API key."""
     by_name = {name: field for name, field in fields.items() if name != "api_key"}
     stored: list[Any] = list(by_name.values())
-    descriptions = [{"name": name, **_constraints(field)} for name, field in by_name.items()]
+    descriptions = [
+        {"name": name, "label": field.label, **_constraints(field)}
+        for name, field in by_name.items()
+    ]
     page.load(None, stored, stored, js=js_call("restoreSettings", descriptions))
     gr.on(
         [field.change for field in stored], None, stored, js=js_call("saveSettings", descriptions)
@@ -164,9 +167,10 @@ def _constraints(field: Component) -> dict[str, Any]:
     if isinstance(field, gr.Radio) or (
         isinstance(field, gr.Dropdown) and not field.allow_custom_value
     ):
-        return {"choices": [value for _, value in field.choices]}
+        return {"choices": field.choices}
     if isinstance(field, gr.Number):
-        return {"minimum": field.minimum, "maximum": field.maximum}
+        step = "any" if field.precision is None else 1
+        return {"minimum": field.minimum, "maximum": field.maximum, "step": step}
     return {}
 
 

@@ -5,6 +5,7 @@ import { h, icon, setFieldValue, waitForElement } from "../core/dom.js";
 import { hasEndpoint } from "../core/preferences.js";
 import { apiUrl, emit } from "../core/event_stream.js";
 import { fetchJson } from "../core/loading/fetch.js";
+import { showView } from "../core/view.js";
 import { fetchRecordings, recordingName } from "./gallery.js";
 import { showExample } from "./showcase.js";
 import { Versus } from "./versus.js";
@@ -25,7 +26,7 @@ function heading() {
   return h("div", { class: "section-head" }, h("h3", {}, "One model, with and without"), own, evaluate);
 }
 
-const openEvaluation = async () => (await import("../evaluations/dialog.js")).openEvaluateDialog();
+const openEvaluation = async () => (await import("../experiments/members/dialog.js")).openEvaluateDialog();
 
 function versusCard(example, recordings) {
   const versus = new Versus(example, recordings[recordingName(example)]);
@@ -65,11 +66,8 @@ async function startComparison(example, button) {
   button.setAttribute("aria-busy", "true");
   try {
     const body = { task: example.task, members: BUILTIN_MEMBERS, repetitions: 1, expected: example.expected };
-    const [{ id }, { showComparison }] = await Promise.all([
-      fetchJson(apiUrl("comparisons"), { method: "POST", body: JSON.stringify(body) }),
-      import("../compare/open.js"),
-    ]);
-    await showComparison(id);
+    const { id } = await fetchJson(apiUrl("comparisons"), { method: "POST", body: JSON.stringify(body) });
+    await showView("comparison", id);
   } catch (error) {
     emit("notice", { text: error.message });
   } finally {

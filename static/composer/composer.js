@@ -10,7 +10,7 @@ import { saveUnsentText, unsentText } from "../core/run/unsent_text.js";
 import { forgetAttached, lengthWarning } from "./length_warning.js";
 import { mountControls } from "../steering/controls.js";
 import { queueMessage } from "../steering/requests.js";
-import { ComparePanel } from "../compare/members/panel.js";
+import { ComparePanel } from "../experiments/members/panel.js";
 
 const button = (id) => /** @type {HTMLButtonElement} */ (document.getElementById(id));
 const SHORTCUT = /Mac|iPhone|iPad/.test(navigator.platform) ? "⌘ Enter" : "Ctrl Enter";

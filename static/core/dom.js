@@ -74,6 +74,17 @@ export function updateChildren(parent, elements) {
   setChildren(parent, elements.map(kept));
 }
 
+/** @type {WeakMap<object, string>} what is drawn, as JSON, by who draws it */
+const drawn = new WeakMap();
+
+/** Whether `values`, which `owner` is to draw, are other ones than at the last call. */
+export function hasChanged(owner, values) {
+  const key = JSON.stringify(values);
+  if (drawn.get(owner) === key) return false;
+  drawn.set(owner, key);
+  return true;
+}
+
 /** Return a line icon in the current text colour. */
 export function icon(name) {
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");

@@ -35,7 +35,10 @@ export function settingsKey(baseUrl) {
   return isSame ? (document.querySelector(KEY)?.value ?? "") : "";
 }
 
-export const promptNames = () => fieldsShown.find(({ name }) => name === "prompt")?.choices ?? ["general"];
+/** The description of a field of the settings; its choices are [label, value]. */
+export const settingField = (name) => fieldsShown.find((field) => field.name === name);
+
+export const promptNames = () => settingField("prompt")?.choices.map(([, value]) => value) ?? ["general"];
 
 function updateEndpoint(fields, values) {
   [fieldsShown, shown] = [fields, values];
@@ -101,7 +104,7 @@ const hasSecret = ({ name }, value) => name === "base_url" && /[@?]/.test(value)
 
 function accepts({ choices, minimum, maximum }, value) {
   if (value === undefined || typeof value === "object") return false;
-  if (choices) return choices.includes(value);
+  if (choices) return choices.some(([, known]) => known === value);
   if (minimum === undefined) return true;
   return typeof value === "number" && value >= minimum && value <= (maximum ?? Infinity);
 }

@@ -10,8 +10,7 @@ import { showRun, emit, on, reported, currentRun } from "../core/event_stream.js
 import { stateTone, stateLabel } from "../core/run/run_states.js";
 import { mountThemeButton } from "../core/theme.js";
 import { createBackButton, leave as leaveView } from "../core/view.js";
-import "../compare/open.js";
-import "../evaluations/open.js";
+import "../experiments/open.js";
 import "./present.js";
 import "./usage.js";
 import "../settings/run_passport.js";

@@ -7,8 +7,7 @@ import { formatBytes, formatNumber, plural } from "../core/format.js";
 import { apiUrl, showRun, emit, currentRun } from "../core/event_stream.js";
 import { fetchJson } from "../core/loading/fetch.js";
 import { showView } from "../core/view.js";
-
-const MAX_COMPARED = 6; // runs
+import { MAX_MEMBERS } from "../experiments/members/member.js";
 
 export class RunSelection {
   /**
@@ -63,7 +62,7 @@ export class RunSelection {
     const runs = [...this.runs].join();
     if (this.shown === runs) return;
     this.shown = runs;
-    const comparable = this.size >= 2 && this.size <= MAX_COMPARED;
+    const comparable = this.size >= 2 && this.size <= MAX_MEMBERS;
     this.bar.replaceChildren(
       h("p", {}, `${plural(this.size, "run")} selected`),
       ...(comparable ? [h("button", { class: "plain compare", onclick: () => this.compare() }, "Compare")] : []),

@@ -4,26 +4,16 @@ import { h, icon, isModified } from "../core/dom.js";
 import { formatNumber, plural } from "../core/format.js";
 import { apiUrl, showRun } from "../core/event_stream.js";
 import { fetchJson } from "../core/loading/fetch.js";
-import { comparisonUrl, showComparison } from "../compare/open.js";
-import { evaluationUrl, showEvaluation } from "../evaluations/open.js";
-import { domainName, percent, points } from "../evaluations/words.js";
-import { rememberOrigin } from "../core/view.js";
+import { openDeletion } from "../experiments/deletion.js";
+import { domainName, percent, points, TONES } from "../experiments/words.js";
+import { rememberOrigin, showView, viewUrl } from "../core/view.js";
 import { highlightTerms, runFacts, runTitle, runUrl, timeOfDay } from "../core/run/run_summary.js";
 
-const TONES = { running: "live", finished: "good", stopped: "idle", interrupted: "warn" };
-
-const KINDS = {
-  comparison: { path: "comparisons", url: (id) => comparisonUrl(id), show: (id) => showComparison(id) },
-  evaluation: { path: "evaluations", url: (id) => evaluationUrl(id), show: (id) => showEvaluation(id) },
-};
-
 /** Whether a row stands for several runs: a comparison or an evaluation. */
-export const isGroup = ({ kind }) => kind in KINDS;
+export const isGroup = ({ kind }) => kind === "comparison" || kind === "evaluation";
 
 /** The path of a row's API, below `api/`. */
-export const apiPath = (row) => `${isGroup(row) ? KINDS[row.kind].path : "runs"}/${row.run}`;
-
-export const showGroup = ({ kind, id }) => KINDS[kind].show(id);
+export const apiPath = (row) => `${isGroup(row) ? row.kind : "run"}s/${row.run}`;
 
 /** A comparison or evaluation of the server's list as a row of ours, which are identified by `run`. */
 export const groupRow = (group) => ({
@@ -49,7 +39,7 @@ export function groupCells(row, { searched, unfolded, now, subRuns, isSelected }
   const tone = h("span", { class: "run-state", "data-tone": TONES[state], "data-live": state === "running" }, h("span", { class: "dot" }), state);
   const open = h(
     "a",
-    { class: "open", href: KINDS[kind].url(row.id) },
+    { class: "open", href: viewUrl(kind, row.id) },
     h("b", { class: "title", dir: "auto" }, ...highlightTerms(title, searched)),
     h("span", { class: "facts" }, tone, h("span", {}, `${kind}: ${members.join(", ")}`), h("span", { class: "num" }, runCount(row))),
     verdict ? h("span", { class: "found", dir: "auto" }, verdict) : null,
@@ -142,7 +132,7 @@ export class GroupActions {
     } else if (target.closest("a.open") && !modified) {
       event.preventDefault();
       this.history.dialog.close();
-      showGroup(row);
+      showView(row.kind, row.id);
     } else return false;
     return true;
   }
@@ -161,37 +151,13 @@ export class GroupActions {
     this.history.redraw(row.run);
   }
 
-  /** Ask whether the comparison alone is deleted, or its runs and their files, too. */
   confirmDeletion(row) {
-    const { bar } = this.history.selection;
-    const button = (label, onclick, kind = "") => h("button", { class: `plain ${kind}`, onclick }, label);
-    const cancel = button("Cancel", () => this.closeBar(row));
-    bar.hidden = false;
-    this.history.selection.shown = "";
-    if (row.running) return bar.replaceChildren(h("p", {}, `The ${row.kind} is still running. Stop it before you delete it.`), cancel);
-    bar.replaceChildren(
-      h("p", {}, `Delete the ${row.kind} “${row.title.slice(0, 60)}”? This cannot be undone.`),
-      button("Delete, keep its runs", () => this.remove(row, false), "danger"),
-      button("Delete with its runs", () => this.remove(row, true), "danger"),
-      cancel,
-    );
-    return cancel.focus();
-  }
-
-  closeBar(row) {
-    this.history.selection.update(true);
-    this.history.rows.get(row.run)?.element.querySelector(".open")?.focus();
-  }
-
-  async remove(row, runs) {
-    try {
-      await fetchJson(apiUrl(`${apiPath(row)}${runs ? "?runs=1" : ""}`), { method: "DELETE" });
-      this.history.rows.delete(row.run);
-      this.history.showMessage(`Deleted the ${row.kind}.`);
-    } catch (error) {
-      this.history.showMessage(error.message);
-    }
-    this.closeBar(row);
-    this.history.reload();
+    const { history } = this;
+    if (row.running) return history.showMessage(`The ${row.kind} is still running. Stop it before you delete it.`);
+    return openDeletion(row.kind, apiUrl(apiPath(row)), () => {
+      history.rows.delete(row.run);
+      history.showMessage(`Deleted the ${row.kind}.`);
+      history.reload();
+    });
   }
 }

@@ -1,15 +1,12 @@
 // Pinned runs as cards above the list, with a picture of what each made.
 
-import { h, icon } from "../core/dom.js";
+import { h, hasChanged, icon } from "../core/dom.js";
 import { apiUrl } from "../core/event_stream.js";
 import { fetchJson } from "../core/loading/fetch.js";
 import { runTitle, runUrl, stateElement } from "../core/run/run_summary.js";
 
 const MAX_CARDS = 8;
 const PICTURE_PIXELS = 480;
-
-/** @type {WeakMap<Element, string>} the runs that a section shows, as JSON */
-const shown = new WeakMap();
 
 /** Fill the section with the pinned runs; errors leave it as it is. */
 export async function fillPinnedCards(section) {
@@ -19,9 +16,7 @@ export async function fillPinnedCards(section) {
   } catch {
     return;
   }
-  const key = JSON.stringify(runs);
-  if (shown.get(section) === key) return;
-  shown.set(section, key);
+  if (!hasChanged(section, runs)) return;
   section.replaceChildren(h("h3", {}, "Pinned"), h("div", { class: "tiles" }, ...runs.map(card)));
 }
 

@@ -4,9 +4,10 @@ import { isModified } from "../core/dom.js";
 import { editTitle } from "../core/run/run_summary.js";
 import { apiUrl, emit, showRun } from "../core/event_stream.js";
 import { fetchJson } from "../core/loading/fetch.js";
-import { apiPath, GroupActions, isGroup, showGroup } from "./group_row.js";
+import { apiPath, GroupActions, isGroup } from "./group_row.js";
 import { updateRow } from "./run_list.js";
 import { openFamily } from "../fork/family_dialog.js";
+import { showView } from "../core/view.js";
 
 export class RowActions {
   /**
@@ -55,7 +56,7 @@ export class RowActions {
   open(row) {
     const { run, match, word } = row;
     this.history.dialog.close();
-    if (isGroup(row)) return void showGroup(row);
+    if (isGroup(row)) return void showView(row.kind, row.id);
     showRun(run);
     if (match && match.part !== "run") emit("find", word);
   }

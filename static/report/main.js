@@ -3,9 +3,8 @@
 import dompurify from "dompurify";
 import uPlot from "uplot";
 import { h, iconButton } from "../core/dom.js";
-import { ComparisonPage } from "../compare/page.js";
 import { currentRun, emit, on } from "../core/event_stream.js";
-import { EvaluationPage } from "../evaluations/page.js";
+import { ExperimentPage } from "../experiments/page.js";
 import { source } from "../core/loading/source.js";
 import { stateLabel, stateTone } from "../core/run/run_states.js";
 import { mountThemeButton } from "../core/theme.js";
@@ -86,8 +85,7 @@ function showGroup({ kind, view }) {
   const place = h("section", { class: `view ${kind}`, tabindex: "0", "aria-label": view.title });
   find("main.contain > .column").append(place);
   on("view", ({ title, state, detail }) => showHeader(title, state.text, state.tone, detail));
-  const Page = kind === "comparison" ? ComparisonPage : EvaluationPage;
-  new Page(view.id, place, { onGone: (text) => place.append(h("p", {}, text)) });
+  new ExperimentPage(kind, view.id, place, (text) => place.append(h("p", {}, text)));
 }
 
 function showHeader(title, label, tone, detail) {

@@ -1,7 +1,7 @@
 // Messages that wait to be delivered, at the end of the thread.
 
 import { emit } from "../core/event_stream.js";
-import { h } from "../core/dom.js";
+import { h, hasChanged } from "../core/dom.js";
 import { revokeMessage } from "./requests.js";
 
 const WAITING = "Waits to be delivered with the next result";
@@ -15,7 +15,6 @@ export class MessageQueue {
     run.on("events", (events) => {
       for (const event of events) if (event.kind === "message_delivered") this.#remove(event.message);
     });
-    this.shown = "";
   }
 
   /** A message that was delivered is shown in its step, before the stream says that it waits no more. */
@@ -28,9 +27,7 @@ export class MessageQueue {
   update() {
     const { steering, running, moment, canEdit } = this.run;
     const messages = moment ? [] : (steering?.messages ?? []);
-    const shown = JSON.stringify([messages.map(({ id }) => id), running, canEdit]);
-    if (shown === this.shown) return;
-    this.shown = shown;
+    if (!hasChanged(this, [messages.map(({ id }) => id), running, canEdit])) return;
     this.element.hidden = !messages.length;
     this.element.replaceChildren(...messages.map((message) => this.#message(message)));
   }

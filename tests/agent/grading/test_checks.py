@@ -8,7 +8,7 @@ from tests.dependencies import ROOT
 
 
 def test_the_page_offers_the_checks_by_their_titles() -> None:
-    source = (ROOT / "static/compare/members/member.js").read_text()
+    source = (ROOT / "static/experiments/members/member.js").read_text()
     table = source.partition("export const CHECKS = {")[2].partition("};")[0]
     assert dict(re.findall(r'(\w+): "([^"]*)"', table)) == {
         name: CHECKS[name].title for name in OFFERED
