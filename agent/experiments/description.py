@@ -25,7 +25,7 @@ from agent.grading.checks import CHECKS
 from agent.grading.grade import is_right
 from agent.models.builtin.install import BUILTIN_ID, BUILTIN_NAME
 from agent.models.parameters import camel_case
-from agent.runs.metrics.provenance import provenance_of
+from agent.runs.metrics.run_metrics import provenance_of
 from agent.runs.summary import Summary
 from agent.titles import strip_markdown, title_for_task
 

@@ -17,7 +17,7 @@ from agent.events import (
 from agent.loop.conversation import Conversation
 from agent.models.base import AssistantMessage
 from agent.runs import journal
-from agent.runs.compatibility.unreadable_events import decode_line
+from agent.runs.compatibility import decode_line
 from agent.runs.folder import RunFolder
 from agent.runs.state import RunState
 from agent.workspace.versions.log import ManifestLog

@@ -11,10 +11,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from agent.errors import RunError, StudioError
+from agent.history.indexing import OwnChanges
 from agent.history.records import content_hashes
 from agent.runs.disk_usage import bytes_on_disk, run_sandbox_ids, sandbox_bytes_on_disk
 from agent.runs.folder import RunFolder
-from agent.runs.own_changes import OwnChanges
 from agent.sandbox.disk import volume
 from agent.workspace import paths
 from agent.workspace.staging import StagingFolder

@@ -23,7 +23,7 @@ from agent.events import (
     UnreadableEvent,
 )
 from agent.runs.state import RunState, StepSummary, format_totals, remark
-from agent.runs.transcript.steps import Call, Part, parts_of
+from agent.runs.transcript import Call, Part, parts_of
 from agent.util.text import mark_hidden, sanitize
 
 COLUMNS = (

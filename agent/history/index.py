@@ -16,11 +16,10 @@ from urllib.parse import unquote
 from agent.errors import RunError, StudioError
 from agent.history import records, search
 from agent.history.database import HistoryUnavailable
-from agent.history.indexing import Indexer
+from agent.history.indexing import Indexer, OwnChanges
 from agent.history.records import Record
 from agent.runs.disk_usage import sandbox_bytes_on_disk
 from agent.runs.folder import Parent, RunFolder
-from agent.runs.own_changes import OwnChanges
 from agent.runs.summary import Summary
 
 _ENTRY = (

@@ -23,7 +23,7 @@ from agent.events import (
     RunStarted,
     UnreadableEvent,
 )
-from agent.runs.transcript.steps import Call, Step, steps_of
+from agent.runs.transcript import Call, Step, steps_of
 from agent.util.text import mark_format_controls, replace_surrogates, sanitize
 
 MAX_MATCHES = 1000

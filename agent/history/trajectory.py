@@ -25,7 +25,7 @@ from agent.events import (
     UnreadableEvent,
 )
 from agent.models.base import ToolCall
-from agent.runs.transcript.steps import Call, Part, parts_of
+from agent.runs.transcript import Call, Part, parts_of
 
 _MAX_DEPTH = 50
 

@@ -30,9 +30,8 @@ from agent.events import (
     Totals,
 )
 from agent.limits import Limits
-from agent.loop.claimed_files import check_claimed_files
 from agent.loop.conversation import Conversation
-from agent.loop.failures import EMPTY_ANSWER, NO_TOOLS_MESSAGE
+from agent.loop.failures import EMPTY_ANSWER, NO_TOOLS_MESSAGE, check_claimed_files
 from agent.loop.meter import LIMIT_REASONS, LimitStatus, UsageMeter
 from agent.loop.notes import (
     ALREADY_SUBMITTED,
@@ -73,7 +72,7 @@ class Round:
     from it. ``describe_user_changes`` says what the user changed since its last call; each step
     begins with it. ``read_file`` returns a workspace file's text by its path in the sandbox, to
     tell what a command executes. With ``verify_claims``, a round fails whose last message claims a
-    file that is not there (``agent.loop.claimed_files``).
+    file that is not there (``agent.loop.failures``).
     """
 
     model: Model

@@ -3,7 +3,9 @@
 import logging
 import os
 import threading
-from contextlib import ExitStack, closing
+from collections import deque
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +14,6 @@ from agent.errors import EngineError, ImageError, SandboxError
 from agent.events import SandboxOrigin
 from agent.provisioning.backend import Backend
 from agent.provisioning.folders import create_workspace
-from agent.provisioning.turns import Turns
 from agent.runs.disk_usage import all_sandbox_ids, bytes_on_disk, run_sandbox_ids
 from agent.runs.folder import RunFolder
 from agent.sandbox.base import Sandbox
@@ -26,6 +27,7 @@ from agent.sandbox.keyed_locks import KeyedLocks
 from agent.settings import Settings
 from agent.util import clock
 from agent.util.stop import Stop
+from agent.util.wait import WaitCancelled
 
 _log = logging.getLogger(__name__)
 _EMPTY_COMMAND = "cd / && find /workspace -mindepth 1 -xdev -delete"
@@ -33,6 +35,50 @@ _TIMEOUT_SECONDS = 120.0
 _DAY_SECONDS = 86_400.0
 _STARTS_AT_ONCE = min(8, 2 * (os.cpu_count() or 1))
 """Sandboxes to start at once: more share the same processors, and all wait for the last."""
+
+
+class Turns:
+    """Lets a number of threads in at once; the others wait in the order in which they came.
+
+    Unlike ``threading.Semaphore``, which a thread that comes later may take first.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._free = count
+        self._waiting: deque[threading.Event] = deque()
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def take(self, stop: Stop) -> Iterator[None]:
+        """Wait for a turn and hold it for the block. Raises ``WaitCancelled`` after a stop."""
+        self._wait(stop)
+        try:
+            yield
+        finally:
+            with self._lock:
+                if self._waiting:
+                    self._waiting.popleft().set()
+                else:
+                    self._free += 1
+
+    @property
+    def waiting(self) -> int:
+        """Number of threads that wait."""
+        return len(self._waiting)
+
+    def _wait(self, stop: Stop) -> None:
+        woken = threading.Event()
+        with self._lock:
+            if self._free:
+                self._free -= 1
+                return
+            self._waiting.append(woken)
+        with stop.on_set(woken.set):
+            woken.wait()
+        with self._lock:
+            if woken in self._waiting:
+                self._waiting.remove(woken)
+                raise WaitCancelled("The wait was cancelled because the run was stopped.")
 
 
 class SandboxFactory:

@@ -7,7 +7,7 @@ from typing import get_args
 from agent.events import CheckedCall, ToolEnded, Verdict
 from agent.replay.recording import output_lines
 from agent.replay.texts import TextComparison, Times, compare_lines
-from agent.runs.transcript.steps import Call
+from agent.runs.transcript import Call
 from agent.sandbox.base import CommandEnd, EndReason, OutputChunk, StreamName
 from agent.tools.actions import BASH, EDITOR, SUBMIT
 from agent.tools.observation import OutputCollector

@@ -23,7 +23,7 @@ from agent.replay.placing import place
 from agent.replay.recording import RecordedStep, Recording, read_step
 from agent.replay.texts import Times
 from agent.runs.recorded_run import RecordedRun
-from agent.runs.transcript.steps import Step
+from agent.runs.transcript import Step
 from agent.workspace.versions.blobs import StoredContents
 
 _UNREADABLE = "A part of this step's record cannot be read."

@@ -35,7 +35,7 @@ from agent.replay.recording import NOTHING_TO_REPLAY, Recording
 from agent.replay.replay import open_recording
 from agent.replay.texts import Times, compare_lines
 from agent.runs.disk_usage import bytes_on_disk
-from agent.runs.transcript.steps import Step
+from agent.runs.transcript import Step
 from agent.util.stop import Stop
 from agent.util.text import format_size
 from agent.workspace.files import Workspace

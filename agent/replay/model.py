@@ -18,7 +18,7 @@ from agent.models.base import (
 )
 from agent.replay.calls import is_left_out
 from agent.replay.recording import RecordedRound, Recording
-from agent.runs.transcript.steps import Step
+from agent.runs.transcript import Step
 from agent.util.stop import Stop
 
 NAME = "Replay"

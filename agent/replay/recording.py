@@ -21,7 +21,7 @@ from agent.events import (
 from agent.replay.texts import read_lines
 from agent.runs import journal
 from agent.runs.folder import RunFolder
-from agent.runs.transcript.steps import Call, Step, steps_of
+from agent.runs.transcript import Call, Step, steps_of
 from agent.sandbox.base import StreamName
 from agent.workspace.versions.blobs import StoredContents
 

@@ -8,7 +8,7 @@ for writing. Nothing else is ever removed.
 The format has a version (``agent.events.FORMAT``), which the first event of each round states; a
 round without it has version 1. Version 2 adds one rule: a reader keeps every line that it cannot
 read, shows it as an ``UnreadableEvent``, and continues with the next line. Version 3 renames some
-kinds, fields and values; ``agent.runs.compatibility.earlier_events`` has the earlier names. A
+kinds, fields and values; ``agent.runs.compatibility`` has the earlier names. A
 newer version may add kinds of events, fields and values; it increases the version number if an
 older reader would otherwise show something wrong. It never changes the meaning of existing kinds,
 fields and values.
@@ -29,8 +29,7 @@ from agent.events import (
     UnreadableEvent,
     encode,
 )
-from agent.runs.compatibility.earlier_events import rename_earlier
-from agent.runs.compatibility.unreadable_events import decode_line
+from agent.runs.compatibility import decode_line, rename_earlier
 from agent.util.state_files import open_record
 
 _BLOCK = 64 * 1024

@@ -26,9 +26,9 @@ from agent.events import (
 from agent.installation import DISTRIBUTION_NAME
 from agent.loop.conversation import Conversation
 from agent.runs import journal
-from agent.runs.compatibility.unreadable_events import decode_line
+from agent.runs.compatibility import decode_line
 from agent.runs.state import remark
-from agent.runs.transcript.steps import Call, parts_of
+from agent.runs.transcript import Call, parts_of
 from agent.tools.call_parser import TimeLimits
 from agent.tools.observation import OutputLimits
 from agent.tools.schemas import tool_schemas

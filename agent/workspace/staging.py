@@ -13,9 +13,15 @@ from agent.errors import EditConflict, StorageFull, WorkspaceError
 from agent.util.text import format_size
 from agent.workspace import paths
 from agent.workspace.paths import RelPath
-from agent.workspace.rename import exchange, rename_noreplace
-from agent.workspace.rmtree import move_out, remove_tree
-from agent.workspace.tree import name_candidates, open_or_create_folders, version_tag
+from agent.workspace.tree import (
+    exchange,
+    move_out,
+    name_candidates,
+    open_or_create_folders,
+    remove_tree,
+    rename_noreplace,
+    version_tag,
+)
 
 UNDO_SECONDS = 600.0
 """Time in which a removal can be undone."""

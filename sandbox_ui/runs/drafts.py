@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.errors import RunError, StudioError
+from agent.history.indexing import Listing, OwnChanges
 from agent.runs.disk_usage import bytes_on_disk, sandbox_bytes_on_disk
 from agent.runs.folder import RunFolder
-from agent.runs.own_changes import Listing, OwnChanges
 from agent.sandbox.disk import volume
 from agent.workspace import paths, tree
 from agent.workspace.files import Workspace

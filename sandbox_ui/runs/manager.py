@@ -15,6 +15,7 @@ from agent.errors import RunActive, RunError, SteeringRefused, StorageFull, Usag
 from agent.events import Annotation, Event
 from agent.fork.describe import ForkDescription, describe_fork
 from agent.fork.fork import fork_run
+from agent.history.indexing import OwnChanges
 from agent.limits import Limits
 from agent.loop.steering import NOT_WORKING, Steering
 from agent.models.base import Model
@@ -23,7 +24,6 @@ from agent.runs.disk_usage import run_sandbox_ids
 from agent.runs.event_recorder import EventRecorder, end_interrupted_rounds
 from agent.runs.folder import Parent, RunFolder
 from agent.runs.journal import Journal
-from agent.runs.own_changes import OwnChanges
 from agent.runs.recorded_run import RecordedRun, Task
 from agent.runs.state import MAX_ANNOTATION_CHARS, MAX_ANNOTATIONS
 from agent.runs.summary import Summary

@@ -1,5 +1,6 @@
 """The figures of one run, reduced from its state; what is not known is None, never 0."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,6 +9,7 @@ from agent.capabilities import CapabilityRates, rates
 from agent.runs.requests.tokens import step_tokens, token_totals
 from agent.runs.state import CallSummary, RunState
 from agent.tools.actions import BASH, EDITOR, SUBMIT
+from agent.util.text import plural
 
 _MAX_NAMES = 20
 
@@ -121,3 +123,21 @@ def _cpu_seconds(state: RunState) -> float | None:
 
 def _is_edit(call: CallSummary) -> bool:
     return call.name == EDITOR and call.ok and call.edits
+
+
+def provenance_of(of_runs: Iterable[RunMetrics | None]) -> dict[str, Any]:
+    """Return the passport of a member's model and the marks of its runs, as JSON.
+
+    ``passport`` is what was known when its last run began, None if nothing was. ``marks`` are
+    short texts: settings that did not reach the model, and conversations that the server cut.
+    """
+    known = [metrics for metrics in of_runs if metrics is not None]
+    counts = Counter(mark for metrics in known for mark in metrics.marks)
+    passports = [metrics.passport for metrics in known if metrics.passport is not None]
+    return {
+        "passport": passports[-1] if passports else None,
+        "marks": [
+            mark if count == len(known) else f"{mark} in {count:,} of {plural(len(known), 'run')}"
+            for mark, count in counts.items()
+        ],
+    }

@@ -28,13 +28,13 @@ from agent.events import now
 from agent.models.base import SentRequest, ToolSchema
 from agent.runs.requests.records import (
     RecordedRequest,
+    ResponseBuffer,
     ResponseEnded,
     log_path,
     read_log,
     response_path,
     tools_path,
 )
-from agent.runs.requests.response import ResponseBuffer
 from agent.util.state_files import read_record
 
 MAX_STORED_BYTES = 64 * 1024**2

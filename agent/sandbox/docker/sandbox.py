@@ -22,7 +22,6 @@ from agent.sandbox.client import shell
 from agent.sandbox.client.link import Connection
 from agent.sandbox.client.transport import EngineConnection
 from agent.sandbox.disk import monitor, scratch, volume
-from agent.sandbox.disk.deleted_files import deleted_size
 from agent.sandbox.docker import cgroup, lifecycle
 from agent.sandbox.docker.container import SUPERVISOR, WORKSPACE, ContainerSpec, create_container
 from agent.sandbox.engine.client import (
@@ -313,4 +312,4 @@ def _deleted_counter(container: str, process: int, hosts: list[Path]) -> Callabl
         return lambda: 0
     if container not in str(group):
         return lambda: 0
-    return lambda: deleted_size(cgroup.list_processes(group), hosts)
+    return lambda: cgroup.deleted_size(cgroup.list_processes(group), hosts)

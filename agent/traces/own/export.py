@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from agent.errors import JournalError, TraceError
 from agent.events import RunStarted, decode
-from agent.runs.compatibility.earlier_events import rename_earlier
+from agent.runs.compatibility import rename_earlier
 from agent.traces.zip_members import ZipMembers, open_zip
 
 MAX_LINE_BYTES = 16 * 1024**2

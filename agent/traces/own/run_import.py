@@ -22,8 +22,7 @@ from agent.events import (
     UnreadableEvent,
     encode,
 )
-from agent.runs.compatibility.earlier_events import rename_earlier
-from agent.runs.compatibility.unreadable_events import decode_line
+from agent.runs.compatibility import decode_line, rename_earlier
 from agent.runs.event_recorder import INTERRUPTED
 from agent.runs.folder import RunFolder
 from agent.runs.state import RunState

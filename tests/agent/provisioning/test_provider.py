@@ -14,9 +14,8 @@ import pytest
 from agent.data_folder import DataFolder, candidate_folders
 from agent.errors import EngineError, EngineUnanswered
 from agent.events import Event, Preparing, SandboxReady
-from agent.provisioning.ahead import SandboxAhead
 from agent.provisioning.backend import SetupStatus
-from agent.provisioning.provider import DockerSandboxProvider
+from agent.provisioning.provider import DockerSandboxProvider, SandboxAhead
 from agent.runs.folder import RunFolder
 from agent.sandbox.base import Sandbox
 from agent.sandbox.disk import volume

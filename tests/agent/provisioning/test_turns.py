@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from agent.provisioning.turns import Turns
+from agent.provisioning.factory import Turns
 from agent.util.stop import Stop
 from agent.util.wait import WaitCancelled
 from tests.support.server import wait_until

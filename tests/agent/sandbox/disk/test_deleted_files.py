@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.sandbox.disk.deleted_files import deleted_size
+from agent.sandbox.docker.cgroup import deleted_size
 
 pytestmark = pytest.mark.contract
 

@@ -29,8 +29,8 @@ from agent.history.search import find
 from agent.history.trajectory import build_trajectory
 from agent.loop.conversation import Conversation
 from agent.models.base import AssistantMessage, ToolResult, UserMessage
-from agent.runs.compatibility import unreadable_events
-from agent.runs.compatibility.unreadable_events import UNREADABLE_TEXT
+from agent.runs import compatibility
+from agent.runs.compatibility import UNREADABLE_TEXT
 from agent.runs.event_recorder import EventRecorder, end_interrupted_rounds
 from agent.runs.journal import Journal, ends_with, read
 from agent.runs.state import RunState
@@ -142,15 +142,15 @@ def test_any_number_of_invalid_items_is_repaired_at_once(monkeypatch: pytest.Mon
             validated.append(data)
             return adapter.validate_python(data)
 
-    monkeypatch.setattr(unreadable_events, "journal_adapter", Counted)
-    _, event = unreadable_events.decode_line(line.encode())
+    monkeypatch.setattr(compatibility, "journal_adapter", Counted)
+    _, event = compatibility.decode_line(line.encode())
     assert isinstance(event, RunContinued)
     assert (event.text, event.limits, event.format) == ("More.", {"steps": 9}, 1)
     assert len(validated) == 2
 
     limits = dict.fromkeys(map(str, range(2000)), "none")
     line = json.dumps({"text": "More.", "metered": True, "limits": limits, "kind": "run_continued"})
-    _, event = unreadable_events.decode_line(line.encode())
+    _, event = compatibility.decode_line(line.encode())
     assert isinstance(event, RunContinued)
     assert (event.text, event.limits, event.model) == ("More.", {}, "")
 

@@ -1,7 +1,7 @@
 """The fold of events into steps and calls."""
 
 from agent.events import Event, Retrying, StepNoted, StepStarted, TextDelta
-from agent.runs.transcript.steps import Call, Step, parts_of, steps_of
+from agent.runs.transcript import Call, Step, parts_of, steps_of
 from tests.support.component.events import bash, call_events, ended, started, step, tool_ended
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agent.runs.compatibility.earlier_events import rename_earlier
+from agent.runs.compatibility import rename_earlier
 from agent.runs.journal import last_event, read, read_lines
 
 TOOL_ENDED = (
