@@ -91,10 +91,7 @@ class Step:
         return [each for each in self.parts if isinstance(each, WorkspaceChanged)]
 
     def apply(self, event: Event, cursor: int = 0) -> None:
-        """Apply one event; yield the steps that are over, and events that belong to no step.
-
-        ``cursor`` is the journal's after it, if there is one.
-        """
+        """Add an event of the step."""
         self.end, self.at = cursor, event.at
         match event:
             case ReasoningDelta():

@@ -1,4 +1,4 @@
-"""The records of a run's requests, as ``agent.runs.requests.log`` writes them, and its responses."""
+"""The records of a run's requests as ``agent.runs.requests.log`` writes them, and its responses."""
 
 import json
 import re

@@ -34,7 +34,7 @@ class Connection(Protocol):
         """Send all of ``data``; may time out if the peer does not read."""
 
     def receive(self) -> bytes:
-        """Return the next answer as ``(kind, payload)``; None if none arrives in time."""
+        """Wait for some bytes and return them; empty at the end of the stream."""
 
     def interrupt(self) -> None:
         """Shut down both directions and unblock waiting calls. Idempotent."""

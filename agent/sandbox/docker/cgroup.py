@@ -1,4 +1,4 @@
-"""A container's processes seen from the host: control group (cgroup v1 or v2), deleted open files."""
+"""A container seen from the host: its control group (cgroup v1 or v2), its deleted open files."""
 
 import os
 import stat
