@@ -14,9 +14,8 @@ from agent.runs.folder import RunFolder
 from agent.tasks.setup import write_files
 from agent.util.text import format_size
 from agent.workspace import paths
-from agent.workspace.files import FileKind, Workspace
+from agent.workspace.files import ANY_VERSION, FileKind, FileWriter, Workspace
 from agent.workspace.paths import ROOT, RelPath
-from agent.workspace.staging import ANY_VERSION, FileWriter
 from agent.workspace.versions.blobs import BlobStore
 from agent.workspace.versions.manifest import Node
 

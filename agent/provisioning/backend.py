@@ -65,30 +65,15 @@ class Backend:
         self._settings, self._data = settings, data
         self._on_status: Callable[[SetupStatus], None] = lambda _: None
         self._on_open: Callable[[], None] = lambda: None
-        self._setup_status = SetupStatus()
+        self.setup_status = SetupStatus()
         self._changed = threading.Condition()
         self._open_lock = threading.Lock()
-        self._client: Client | None = None
-        self._proxy: Proxy | None = None
+        self.client: Client | None = None  # until the engine is reached
+        self.proxy: Proxy | None = None  # until it is open, and always on Podman
         self._published = False
-        self._image_id = ""
+        self.image_id = ""  # ``sha256:…``, as ``has_image`` found it
         self._worker: threading.Thread | None = None
         self._closed = False
-
-    @property
-    def setup_status(self) -> SetupStatus:
-        """The current setup status."""
-        return self._setup_status
-
-    @property
-    def client(self) -> Client | None:
-        """The engine client; None until the engine is reached."""
-        return self._client
-
-    @property
-    def proxy(self) -> Proxy | None:
-        """The sandboxes' network proxy; None until it is open, and always on Podman."""
-        return self._proxy
 
     def notify(self, on_status: Callable[[SetupStatus], None], on_open: Callable[[], None]) -> None:
         """Set what the setup calls; it may have begun before.
@@ -105,9 +90,9 @@ class Backend:
         """Start to connect, clean up and build in the background. Idempotent."""
         with self._changed:
             running = self._worker is not None and self._worker.is_alive()
-            if self._closed or running or self._setup_status.phase == "ready":
+            if self._closed or running or self.setup_status.phase == "ready":
                 return
-            self._setup_status = SetupStatus()
+            self.setup_status = SetupStatus()
             self._worker = threading.Thread(target=self._set_up, name="sandbox setup", daemon=True)
             self._worker.start()
 
@@ -124,8 +109,8 @@ class Backend:
         self.cancel_setup()
         locked = self._open_lock.acquire(timeout=_TIMEOUT_SECONDS)
         try:
-            if self._proxy is not None:
-                _close_quietly(self._proxy)
+            if self.proxy is not None:
+                _close_quietly(self.proxy)
         finally:
             if locked:
                 self._open_lock.release()
@@ -133,8 +118,8 @@ class Backend:
     def close(self) -> None:
         """Close the proxy and the engine client; call it after the last sandbox has stopped."""
         self.close_proxy()
-        if self._client is not None:
-            self._client.close()
+        if self.client is not None:
+            self.client.close()
 
     def wait_until_ready(self, stop: Stop) -> Iterator[SetupStatus]:
         """Wait for the setup and yield its progress; retry a failed setup once.
@@ -143,7 +128,7 @@ class Backend:
         """
         self.open()
         reported = None
-        while (status := self._setup_status).phase in ("connecting", "building"):
+        while (status := self.setup_status).phase in ("connecting", "building"):
             if stop.is_set:
                 return
             if status not in (reported, SetupStatus()):
@@ -162,21 +147,16 @@ class Backend:
 
     def has_image(self) -> bool:
         """Return whether the image still exists; valid only once it has been available."""
-        assert self._client is not None
+        assert self.client is not None
         with engine_errors("The sandbox image cannot be looked up"):
-            self._image_id = image_id(self._client, self._setup_status.image)
-        return bool(self._image_id)
-
-    @property
-    def image_id(self) -> str:
-        """The id of the image, ``sha256:…``, as ``has_image`` found it; empty before."""
-        return self._image_id
+            self.image_id = image_id(self.client, self.setup_status.image)
+        return bool(self.image_id)
 
     def rebuild_image(self) -> None:
         """Rebuild the image after it was removed from the engine."""
         with self._changed:
-            if self._setup_status.phase == "ready":
-                self._setup_status = SetupStatus()
+            if self.setup_status.phase == "ready":
+                self.setup_status = SetupStatus()
         self.open()
 
     def _set_up(self) -> None:
@@ -189,13 +169,13 @@ class Backend:
             self._set_status(SetupStatus("failed", f"The sandboxes could not be set up: {error!r}"))
 
     def _connect(self) -> None:
-        if self._client is not None and self._published:
-            tag = self._ensure_sandbox_image(self._client)
-            self._finish(self._client, tag)
+        if self.client is not None and self._published:
+            tag = self._ensure_sandbox_image(self.client)
+            self._finish(self.client, tag)
             return
         settings = self._settings
         client = connect(settings.docker_host or None, settings.runtime_dir or None)
-        self._client = client
+        self.client = client
         check_runtime(client, settings.runtime)
         containers = self._clean_up(client)
         tag = self._ensure_sandbox_image(client)
@@ -214,10 +194,10 @@ class Backend:
         An engine that stopped in between is waited for by the runs.
         """
         self._set_status(SetupStatus("ready", image=tag, warning=_warning(client)))
-        if self._proxy is None:
+        if self.proxy is None:
             return
         try:
-            self._proxy.start()
+            self.proxy.start()
         except SandboxError:
             if is_responding(client):
                 raise
@@ -232,8 +212,8 @@ class Backend:
                 if proxy is not None:
                     _close_quietly(proxy)
                 return False
-            self._proxy, self._published = proxy, True
-            self._setup_status = replace(self._setup_status, image=tag)
+            self.proxy, self._published = proxy, True
+            self.setup_status = replace(self.setup_status, image=tag)
             self._on_open()
         return True
 
@@ -288,7 +268,7 @@ class Backend:
 
     def _set_status(self, status: SetupStatus) -> None:
         with self._changed:
-            self._setup_status = status
+            self.setup_status = status
             self._changed.notify_all()
         self._on_status(status)
 

@@ -10,10 +10,9 @@ from typing import BinaryIO
 from agent.errors import JournalError, WorkspaceError
 from agent.runs.user_changes import ChangeKind, UserChange
 from agent.workspace import paths
-from agent.workspace.files import Workspace
+from agent.workspace.files import FileWriter, Workspace
 from agent.workspace.paths import RelPath
-from agent.workspace.staging import FileWriter
-from agent.workspace.tree import open_or_create_folders
+from agent.workspace.tree import created_folder_fd
 from agent.workspace.versions.blobs import StoredContents
 from agent.workspace.versions.manifest import Delta, Node
 
@@ -108,12 +107,8 @@ def _exists(workspace: Workspace, path: RelPath) -> bool:
 
 
 def _link(workspace: Workspace, path: RelPath, target: str) -> None:
-    with workspace.open_root(path) as root:
-        folder = open_or_create_folders(root, path.parent)
-        try:
-            os.symlink(target, path.name, dir_fd=folder)
-        finally:
-            os.close(folder)
+    with workspace.open_root(path) as root, created_folder_fd(root, path.parent) as folder:
+        os.symlink(target, path.name, dir_fd=folder)
 
 
 def _set_mode(workspace: Workspace, path: RelPath, mode: int) -> None:

@@ -47,7 +47,7 @@ class Journal:
         self._lock = threading.Lock()
         self._subscribers: list[Callable[[], None]] = []
         self._file: int | None = None
-        self._end = 0
+        self.end = 0  # the cursor after the last event
         if path.exists():
             self._file = self._open_file()
 
@@ -55,15 +55,10 @@ class Journal:
         if self.path.exists():
             open_record(self.path).close()
         file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        self._end = _complete_end(file)
-        os.ftruncate(file, self._end)
-        os.lseek(file, self._end, os.SEEK_SET)
+        self.end = _complete_end(file)
+        os.ftruncate(file, self.end)
+        os.lseek(file, self.end, os.SEEK_SET)
         return file
-
-    @property
-    def end(self) -> int:
-        """The cursor after the last event."""
-        return self._end
 
     def append(self, event: Event) -> int:
         """Write one event; sync at the end of a step or round. Return the cursor after it.
@@ -78,7 +73,7 @@ class Journal:
             followers = list(self._subscribers)
         for wake in followers:
             wake()
-        return self._end
+        return self.end
 
     def _create(self, line: bytes) -> int:
         file = self._open_file()
@@ -95,10 +90,10 @@ class Journal:
         try:
             _write_all(file, line)
         except OSError:
-            os.ftruncate(file, self._end)
-            os.lseek(file, self._end, os.SEEK_SET)
+            os.ftruncate(file, self.end)
+            os.lseek(file, self.end, os.SEEK_SET)
             raise
-        self._end += len(line)
+        self.end += len(line)
         return file
 
     def subscribe(self, notify: Callable[[], None]) -> Callable[[], None]:

@@ -16,8 +16,7 @@ from pathlib import Path
 
 from agent.sandbox import supervisor
 from agent.sandbox.base import SandboxLimits
-from agent.sandbox.client.link import Connection
-from agent.sandbox.client.transport import SUPERVISOR_CODE, SocketConnection
+from agent.sandbox.client.transport import SUPERVISOR_CODE, Connection
 from agent.sandbox.supervised import SupervisedSandbox
 
 NO_ISOLATION_WARNING = (
@@ -64,7 +63,7 @@ class ProcessSandbox(SupervisedSandbox):
             (resource.RLIMIT_CORE, 0),
         ):
             resource.prlimit(self.process.pid, kind, (maximum, maximum))
-        return SocketConnection(ours)
+        return Connection(ours)
 
     def _environment(self) -> dict[str, str]:
         python = Path(

@@ -13,7 +13,8 @@ from typing import TypeVar
 from agent.errors import SandboxError, ToolError
 from agent.sandbox.base import CommandEnd, EndReason, FileKind, FolderEntry, OutputChunk
 from agent.sandbox.client import files, shell
-from agent.sandbox.client.link import Connection, Link, LinkLost
+from agent.sandbox.client.link import Link, LinkLost
+from agent.sandbox.client.transport import Connection
 from agent.sandbox.disk.monitor import DiskMonitor
 from agent.sandbox.network.policy import NetworkPolicy, NetworkRequest
 from agent.sandbox.supervisor import frames
@@ -41,8 +42,8 @@ class SupervisedSandbox(ABC):
     """
 
     def __init__(self, sandbox_id: str, workspace: Path, home: str, keep_bytes: int) -> None:
-        self._id = sandbox_id
-        self._workspace = workspace
+        self.id = sandbox_id
+        self.workspace = workspace
         self._home = home
         self._keep_bytes = keep_bytes
         self._lock = threading.RLock()
@@ -85,16 +86,6 @@ class SupervisedSandbox(ABC):
 
     def _prepare_write(self) -> None:  # noqa: B027 - nothing to prepare in a plain process
         """Repair the disk if it has failed; raise ``SandboxError`` if it cannot be repaired."""
-
-    @property
-    def id(self) -> str:
-        """See ``Sandbox.id``."""
-        return self._id
-
-    @property
-    def workspace(self) -> Path:
-        """See ``Sandbox.workspace``."""
-        return self._workspace
 
     def start(self) -> None:
         """Start the supervisor and its shell. Raises ``SandboxError`` on failure."""

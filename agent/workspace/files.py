@@ -4,19 +4,29 @@ import io
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Literal, Protocol
+from typing import BinaryIO, Literal, Protocol, Self
 
-from agent.errors import ToolError, WorkspaceError
+from agent.errors import EditConflict, StorageFull, ToolError, WorkspaceError
+from agent.util.text import format_size
 from agent.workspace import paths
 from agent.workspace.paths import RelPath
-from agent.workspace.staging import FileWriter, StagingFolder
-from agent.workspace.tree import open_or_create_folders, scan
+from agent.workspace.staging import StagingFolder, move_to_free_name
+from agent.workspace.tree import (
+    created_folder_fd,
+    exchange,
+    open_or_create_folders,
+    scan,
+    version_tag,
+)
 
 FileKind = Literal["file", "folder", "link", "other"]
 STAGING = "staging"
+ANY_VERSION = "*"
+"""Matches any version of a file."""
+
 FALLBACK_READ_LIMIT = 64 * 1024**2
 
 
@@ -58,6 +68,131 @@ def kind_from_mode(mode: int) -> FileKind:
 
 
 Listing = list[FileEntry]
+
+
+class FileWriter:
+    """A file being written to the workspace; invisible before ``commit``.
+
+    The context manager aborts it unless it was committed. Created by ``Workspace.open_write``.
+    """
+
+    def __init__(self, workspace: "Workspace", path: RelPath, max_size: int | None = None) -> None:
+        self._workspace, self._path, self._max_size = workspace, path, max_size
+        self._size = 0
+        with self._convert_errors():
+            self._staged_name, self._file = workspace.staging.create()
+        self._open = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.abort()
+
+    def write(self, *data: bytes) -> None:
+        """Append ``data``; a full disk or the size limit aborts the upload with ``StorageFull``."""
+        self._size += sum(map(len, data))
+        if self._max_size is not None and self._size > self._max_size:
+            self.abort()
+            raise StorageFull(
+                f"“{self._path.display}” does not fit: it has more than "
+                f"{format_size(self._max_size)}, which is the space left."
+            )
+        with self._convert_errors():
+            for each in data:
+                rest = memoryview(each)
+                while rest:
+                    rest = rest[os.write(self._file, rest) :]
+
+    def set_workspace(self, workspace: "Workspace") -> None:
+        """Set a new destination after the workspace and its staging folder were moved."""
+        self._workspace = workspace
+
+    def commit(self) -> RelPath:
+        """Move the file to its target and return the resulting path.
+
+        An existing file is never replaced: the new one becomes ``name (2).ext``.
+        """
+        with self._convert_errors():
+            path = move_from_staging(self._workspace, self._staged_name, self._path)
+        self.abort()
+        return path
+
+    def replace(self, version: str) -> RelPath:
+        """Replace the existing file, keeping its mode, if it has this version or ``ANY_VERSION``.
+
+        ``EditConflict`` if it has another version or is missing.
+        """
+        try:
+            with self._convert_errors():
+                _replace_file(self._workspace, (self._staged_name, self._file), self._path, version)
+        finally:
+            self.abort()
+        return self._path
+
+    def abort(self) -> None:
+        """Discard the file. Does nothing after ``commit`` or a previous ``abort``."""
+        if self._open:
+            self._open = False
+            os.close(self._file)
+            with suppress(FileNotFoundError):
+                self._workspace.staging.remove(self._staged_name)
+
+    @contextmanager
+    def _convert_errors(self) -> Iterator[None]:
+        """Convert ``OSError`` to an error for the user and abort the upload."""
+        try:
+            yield
+        except OSError as error:
+            if hasattr(self, "_file"):
+                self.abort()
+            raise paths.to_workspace_error(error, self._path) from error
+
+
+def move_from_staging(workspace: "Workspace", staged_name: str, path: RelPath) -> RelPath:
+    """Move ``staged_name`` from the staging folder to ``path``, or to a free name like it."""
+    with (
+        workspace.staging.open() as staging,
+        paths.host_folder_fd(workspace.root) as root,
+        created_folder_fd(root, path.parent) as folder,
+    ):
+        name = move_to_free_name(staging, staged_name, folder, path.name)
+    return RelPath.trusted(paths.join(path.parent, name))
+
+
+def _replace_file(
+    workspace: "Workspace", staged: tuple[str, int], path: RelPath, version: str
+) -> None:
+    name, file = staged
+    with (
+        workspace.staging.open() as staging,
+        paths.host_folder_fd(workspace.root) as root,
+        paths.folder_fd(root, path.parent) as folder,
+    ):
+        _check_version(folder, path.name, path, version)
+        before = paths.lstat_below(folder, path.name)
+        with suppress(PermissionError):
+            os.fchown(file, before.st_uid, before.st_gid)
+        os.fchmod(file, before.st_mode & 0o777)
+        if not exchange(staging, name, folder, path.name):
+            os.rename(name, path.name, src_dir_fd=staging, dst_dir_fd=folder)
+            return
+        try:
+            _check_version(staging, name, path, version)
+        except EditConflict:
+            exchange(staging, name, folder, path.name)
+            raise
+
+
+def _check_version(folder: int, name: str, path: RelPath, version: str) -> None:
+    try:
+        info = paths.lstat_below(folder, name)
+    except FileNotFoundError as error:
+        raise EditConflict(f"“{path.display}” no longer exists.") from error
+    if not stat.S_ISREG(info.st_mode):
+        raise EditConflict(f"“{path.display}” is no longer a file.")
+    if version not in (ANY_VERSION, version_tag(info)):
+        raise EditConflict(f"“{path.display}” has changed since you opened it.")
 
 
 class Workspace:

@@ -9,7 +9,7 @@ import os
 import re
 import secrets
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from agent.workspace import paths
 from agent.workspace.files import Workspace
 from agent.workspace.paths import ROOT, RelPath
 from agent.workspace.staging import UNDO_SECONDS, move_to_free_name
-from agent.workspace.tree import name_candidates, open_or_create_folders
+from agent.workspace.tree import created_folder_fd, name_candidates
 
 _TOKEN = re.compile(r"[0-9a-f]{24}")
 MAX_PATHS = 10_000
@@ -45,7 +45,7 @@ def new_folder(workspace: Workspace, path: RelPath, *, merge: bool = False) -> C
     if merge:
         workspace.make_folder(path)
         return ChangeResult((path,))
-    with workspace.open_root(path) as root, _open_or_create_folder(root, path.parent) as folder:
+    with workspace.open_root(path) as root, created_folder_fd(root, path.parent) as folder:
         for name in name_candidates(path.name):
             with suppress(FileExistsError):
                 os.mkdir(name, 0o755, dir_fd=folder)
@@ -176,16 +176,6 @@ def _parents(path: RelPath) -> Iterator[RelPath]:
         yield path
 
 
-@contextmanager
-def _open_or_create_folder(root: int, path: RelPath) -> Iterator[int]:
-    """Open a folder for the block, creating it if it is missing."""
-    folder = open_or_create_folders(root, path)
-    try:
-        yield folder
-    finally:
-        os.close(folder)
-
-
 def _move_one(workspace: Workspace, path: RelPath, destination: RelPath, name: str) -> RelPath:
     """Move one path and return its new path."""
     if path.parent == destination and path.name == name:
@@ -195,7 +185,7 @@ def _move_one(workspace: Workspace, path: RelPath, destination: RelPath, name: s
     with (
         workspace.open_root(path) as root,
         paths.folder_fd(root, path.parent) as source,
-        _open_or_create_folder(root, destination) as target,
+        created_folder_fd(root, destination) as target,
     ):
         os.stat(path.name, dir_fd=source, follow_symlinks=False)
         return _join_unchecked(destination, move_to_free_name(source, path.name, target, name))
@@ -225,7 +215,7 @@ def _restore(
                 workspace.staging.open() as staging,
                 paths.folder_fd(staging, _trash_name(token)) as trash,
                 workspace.open_root(path) as root,
-                _open_or_create_folder(root, path.parent) as folder,
+                created_folder_fd(root, path.parent) as folder,
             ):
                 yield _join_unchecked(
                     path.parent, move_to_free_name(trash, str(number), folder, path.name)

@@ -12,7 +12,7 @@ import os
 import stat
 import struct
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
@@ -183,46 +183,39 @@ def open_file(folder: int, path: str) -> int:
     Other file types are never opened (``EINVAL``): the function takes an ``O_PATH`` handle, checks
     its type, and only then opens that same file. It does not wait for leases (``BlockingIOError``).
     """
-    handle = open_below(folder, path, _PATH_FLAGS)
-    try:
+    with closing_fd(open_below(folder, path, _PATH_FLAGS)) as handle:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise OSError(errno.EINVAL, "not a regular file", path)
         flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
         return os.open(f"/proc/self/fd/{handle}", flags)
-    finally:
-        os.close(handle)
 
 
 def lstat_below(root: int, path: str) -> os.stat_result:
     """Return the ``lstat`` result of ``path`` below ``root``. Raises ``OSError``."""
-    handle = open_below(root, path, _PATH_FLAGS)
-    try:
+    with closing_fd(open_below(root, path, _PATH_FLAGS)) as handle:
         return os.fstat(handle)
-    finally:
-        os.close(handle)
 
 
 @contextmanager
-def host_folder_fd(path: Path) -> Iterator[int]:
-    """Open a folder that the application owns, for the block.
+def closing_fd(opened: int) -> Iterator[int]:
+    """Close a descriptor at the end of the block."""
+    try:
+        yield opened
+    finally:
+        os.close(opened)
+
+
+def host_folder_fd(path: Path) -> AbstractContextManager[int]:
+    """Open a folder that the application owns, for a block.
 
     The last component must not be a link, in case another user has replaced the folder.
     """
-    opened = os.open(path, _FOLDER_FLAGS)
-    try:
-        yield opened
-    finally:
-        os.close(opened)
+    return closing_fd(os.open(path, _FOLDER_FLAGS))
 
 
-@contextmanager
-def folder_fd(root: int, path: str) -> Iterator[int]:
-    """Open a folder with ``open_folder`` for the block."""
-    opened = open_folder(root, path)
-    try:
-        yield opened
-    finally:
-        os.close(opened)
+def folder_fd(root: int, path: str) -> AbstractContextManager[int]:
+    """Open a folder with ``open_folder``, for a block."""
+    return closing_fd(open_folder(root, path))
 
 
 _DISK_FAILED = (

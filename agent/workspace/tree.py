@@ -6,7 +6,7 @@ import os
 import secrets
 import stat
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 
 from agent.workspace import paths
 
@@ -49,6 +49,11 @@ def walk(root: int, folder: str) -> Iterator[tuple[str, os.stat_result | OSError
             if stat.S_ISDIR(info.st_mode):
                 inner.append(path)
         pending.extend(reversed(inner))
+
+
+def created_folder_fd(root: int, path: str) -> AbstractContextManager[int]:
+    """Open the folder ``path`` below ``root`` for a block, creating the missing components."""
+    return paths.closing_fd(open_or_create_folders(root, path))
 
 
 def open_or_create_folders(root: int, path: str) -> int:
@@ -198,11 +203,9 @@ def move_out(folder: int, name: str, destination: int) -> str:
 
 def _make_writable(folder: int, name: str) -> None:
     """Make a folder that the application owns readable and writable, to remove it."""
-    handle = paths.open_below(folder, name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
+    flags = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+    with paths.closing_fd(paths.open_below(folder, name, flags)) as handle:
         mode = os.fstat(handle).st_mode
         if stat.S_ISDIR(mode) and mode & 0o700 != 0o700:
             with suppress(PermissionError):
                 os.chmod(f"/proc/self/fd/{handle}", 0o700)  # noqa: PTH101 - a descriptor, not a path
-    finally:
-        os.close(handle)

@@ -10,9 +10,9 @@ import queue
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
 
 from agent.errors import SandboxError
+from agent.sandbox.client.transport import Connection
 from agent.sandbox.supervisor import frames
 from agent.util.text import one_line
 
@@ -23,24 +23,6 @@ _MAX_QUOTED_CHARS = 200
 
 class LinkLost(SandboxError):
     """The supervisor is gone, or no longer speaks the protocol."""
-
-
-class Connection(Protocol):
-    """A pair of byte streams to a supervisor. Methods raise ``OSError`` if it is broken."""
-
-    diagnostics: bytes
-
-    def send(self, data: bytes) -> None:
-        """Send all of ``data``; may time out if the peer does not read."""
-
-    def receive(self) -> bytes:
-        """Wait for some bytes and return them; empty at the end of the stream."""
-
-    def interrupt(self) -> None:
-        """Shut down both directions and unblock waiting calls. Idempotent."""
-
-    def close(self) -> None:
-        """Release the connection; call it only when no thread receives any more."""
 
 
 class Exchange:

@@ -19,8 +19,8 @@ EXITED = "supervisor exited"
 """Line on stderr that says so where another process keeps the streams open."""
 
 
-class SocketConnection:
-    """A ``Connection`` over a stream socket. Sending times out after 30 seconds."""
+class Connection:
+    """A stream socket to a supervisor. Methods raise ``OSError`` if it is broken."""
 
     def __init__(self, sock: socket.socket) -> None:
         self.diagnostics = b""
@@ -30,24 +30,24 @@ class SocketConnection:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, wait)
 
     def send(self, data: bytes) -> None:
-        """See ``Connection.send``."""
+        """Send all of ``data``; time out after 30 seconds if the peer does not read."""
         self._socket.sendall(data)
 
     def receive(self) -> bytes:
-        """See ``Connection.receive``."""
+        """Wait for some bytes and return them; empty at the end of the stream."""
         return self._socket.recv(262144)
 
     def interrupt(self) -> None:
-        """See ``Connection.interrupt``."""
+        """Shut down both directions and unblock waiting calls. Idempotent."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """See ``Connection.close``."""
+        """Release the connection; call it only when no thread receives any more."""
         self._socket.close()
 
 
-class EngineConnection(SocketConnection):
+class EngineConnection(Connection):
     """A ``Connection`` over an engine's stream, which multiplexes stdout and stderr."""
 
     def __init__(self, sock: socket.socket) -> None:

@@ -19,8 +19,7 @@ import requests.exceptions
 
 from agent.errors import SandboxError
 from agent.sandbox.client import shell
-from agent.sandbox.client.link import Connection
-from agent.sandbox.client.transport import EngineConnection
+from agent.sandbox.client.transport import Connection, EngineConnection
 from agent.sandbox.disk import monitor, scratch, volume
 from agent.sandbox.docker import cgroup, lifecycle
 from agent.sandbox.docker.container import SUPERVISOR, WORKSPACE, ContainerSpec, create_container
@@ -63,7 +62,7 @@ class DockerSandbox(SupervisedSandbox):
     ) -> None:
         super().__init__(spec.sandbox_id, spec.workspace, WORKSPACE, spec.limits.keep_bytes)
         self._client, self._api = client, client.api
-        self._container = container
+        self.container = container
         self._spec, self._proxy, self._network = spec, spec.proxy, network
         self._connected = False
         self._first: EngineConnection | None = None
@@ -129,7 +128,7 @@ class DockerSandbox(SupervisedSandbox):
 
     def _start_container(self) -> None:
         with engine_errors("The sandbox cannot be started"):
-            self._api.start(self._container)
+            self._api.start(self.container)
             self._disk_monitor = self._create_disk_monitor()
         self.start()
         if self._proxy is not None:
@@ -140,7 +139,7 @@ class DockerSandbox(SupervisedSandbox):
         with engine_errors("The sandbox's shell cannot be started"):
             self._first = _connection(
                 self._api.attach_socket(
-                    self._container, params={"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
+                    self.container, params={"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
                 )
             )
 
@@ -160,7 +159,7 @@ class DockerSandbox(SupervisedSandbox):
             if not volume.is_broken(self._spec.workspace.parent):
                 return
             with engine_errors("The sandbox cannot be stopped"):
-                self._api.stop(self._container, timeout=0)
+                self._api.stop(self.container, timeout=0)
             volume.repair(self._spec.workspace.parent)
             self._note = _DISK_REPAIRED
             if self._link is not None:
@@ -171,21 +170,21 @@ class DockerSandbox(SupervisedSandbox):
         if spec.count_usage is None:
             return None
         usage, hosts = spec.count_usage, [spec.workspace.parent.parent]
-        found = self._api.inspect_container(self._container)
+        found = self._api.inspect_container(self.container)
         graph = found.get("GraphDriver") or {}
         upper = Path((graph.get("Data") or {}).get("UpperDir") or "/nowhere")
         elsewhere = self._layer_size
         if os.access(upper, os.R_OK | os.X_OK):
             hosts.append(upper)
             elsewhere = lambda: usage(upper)  # noqa: E731 - count in this process if permitted
-        deleted = _deleted_counter(self._container, found["State"]["Pid"], hosts)
+        deleted = _deleted_counter(self.container, found["State"]["Pid"], hosts)
         locations = monitor.DiskLocations(spec.workspace, elsewhere, deleted, usage, tuple(hosts))
         return monitor.DiskMonitor(locations, spec.limits.disk, self._halt, min_free=spec.min_free)
 
     def _layer_size(self) -> int:
         """Return the bytes that the container wrote outside its mounts, from the engine."""
         with engine_errors("The sandbox's size cannot be read"):
-            found = self._api.containers(all=True, size=True, filters={"id": self._container})
+            found = self._api.containers(all=True, size=True, filters={"id": self.container})
         return int(found[0].get("SizeRw") or 0) if found else 0
 
     def _halt(self, force: bool) -> None:
@@ -193,14 +192,9 @@ class DockerSandbox(SupervisedSandbox):
         link = self._link
         if force or link is None:
             with engine_errors("The sandbox cannot be stopped"):
-                self._api.kill(self._container)
+                self._api.kill(self.container)
         else:
             shell.request_end(link)
-
-    @property
-    def container(self) -> str:
-        """The container's id."""
-        return self._container
 
     def _has_control_group(self) -> bool:
         return "memory" not in unenforced_limits(self._client)
@@ -235,7 +229,7 @@ class DockerSandbox(SupervisedSandbox):
 
     def _exec_supervisor(self) -> EngineConnection:
         try:
-            created = self._api.exec_create(self._container, SUPERVISOR, stdin=True)
+            created = self._api.exec_create(self.container, SUPERVISOR, stdin=True)
             return _connection(self._api.exec_start(created["Id"], socket=True))
         except docker.errors.APIError as error:
             if error.status_code == HTTPStatus.CONFLICT or any(
@@ -247,18 +241,18 @@ class DockerSandbox(SupervisedSandbox):
     def _ensure_running(self) -> None:
         """Restart the container if it has exited or is exiting; unpause it if it is paused."""
         if self._inspect_state()["Paused"]:
-            self._api.unpause(self._container)
+            self._api.unpause(self.container)
         with contextlib.suppress(requests.exceptions.RequestException):
-            self._api.wait(self._container, timeout=1)
+            self._api.wait(self.container, timeout=1)
         state = self._inspect_state()
         if not state["Running"]:
             self._note = _OUT_OF_MEMORY if state["OOMKilled"] else self._note
-            self._api.start(self._container)
+            self._api.start(self.container)
 
     def _inspect_state(self) -> Any:
         """Return the container's state from the engine."""
         try:
-            state = self._api.inspect_container(self._container)["State"]
+            state = self._api.inspect_container(self.container)["State"]
         except docker.errors.NotFound as error:
             raise SandboxError(_CONTAINER_REMOVED) from error
         if state["Dead"] or state["Status"] == "removing":
@@ -266,7 +260,7 @@ class DockerSandbox(SupervisedSandbox):
         return state
 
     def _suspend(self) -> None:
-        lifecycle.stop(self._client, self._container, self._network)
+        lifecycle.stop(self._client, self.container, self._network)
         if self._proxy is not None and self._network is not None:
             self._proxy.suspend_network(self._network)
 
@@ -282,13 +276,13 @@ class DockerSandbox(SupervisedSandbox):
     def _pause(self) -> bool:
         """Pause the container, so that no process of it changes a file; return whether it is."""
         try:
-            self._api.pause(self._container)
+            self._api.pause(self.container)
         except ENGINE_ERRORS:
             return False
         return True
 
     def _remove(self) -> None:
-        lifecycle.remove(self._client, self._container)
+        lifecycle.remove(self._client, self.container)
         if self._proxy is not None and self._network is not None:
             self._proxy.remove_network(self._network)
 

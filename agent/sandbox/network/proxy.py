@@ -52,7 +52,7 @@ class Proxy:
         label: tuple[str, str],
         upstream: str = "",
     ) -> None:
-        self._client, self._image, self._folder = client, image, ProxyFolder(folder)
+        self._client, self.image, self._folder = client, image, ProxyFolder(folder)
         self._label, self._upstream = label, upstream
         self._container = ""
         self._reserved: set[str] = set()
@@ -66,11 +66,6 @@ class Proxy:
             target=self._keep_running, name="proxy keeper", daemon=True
         )
         self._access_log = AccessLog(self._folder.access_log)
-
-    @property
-    def image(self) -> str:
-        """The tag of the proxy's image."""
-        return self._image
 
     def open(self) -> None:
         """Create the network of the first sandbox; ``start`` connects the proxy to it."""
@@ -294,7 +289,7 @@ class Proxy:
             ],
         )
         created = self._client.api.create_container(
-            self._image,
+            self.image,
             command=["sh", "/opt/studio/proxy/start.sh"],
             hostname="proxy",
             environment={

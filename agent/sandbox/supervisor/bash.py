@@ -87,7 +87,7 @@ class BashProcess:
         self.reports = -1
         self._state = state
         self._folder = folder
-        self._terminal = -1
+        self.terminal = -1
         self._task = -1
         self._report_buffer = b""
         # Kept open because a command may remove /dev/null.
@@ -104,7 +104,7 @@ class BashProcess:
         os.set_blocking(report_writer, True)
         _move_descriptor(task_reader, _TASK)
         _move_descriptor(report_writer, _REPORT)
-        self._terminal, slave = os.openpty()
+        self.terminal, slave = os.openpty()
         arguments = ["bash", "--norc", "--noprofile", "-m", "-c", _script(self._state, restore)]
         try:
             self.pid = os.fork()
@@ -129,10 +129,10 @@ class BashProcess:
             os._exit(127)
 
     def _reset(self) -> None:
-        for descriptor in (self.reports, self._task, self._terminal):
+        for descriptor in (self.reports, self._task, self.terminal):
             if descriptor >= 0:
                 os.close(descriptor)
-        self.reports = self._task = self._terminal = -1
+        self.reports = self._task = self.terminal = -1
         self.pid, self._ready, self._report_buffer = 0, False, b""
 
     def run(self, text: bytes) -> None:
@@ -166,18 +166,13 @@ class BashProcess:
     def drain_terminal(self) -> bool:
         """Discard pending terminal output; return whether there can be more."""
         try:
-            return bool(os.read(self._terminal, 65536))
+            return bool(os.read(self.terminal, 65536))
         except OSError:
             return False
 
     def is_ready(self) -> bool:
         """Whether the shell has reported that it is ready for commands."""
         return self._ready
-
-    @property
-    def terminal(self) -> int:
-        """The master side of the shell's terminal."""
-        return self._terminal
 
     def has_state(self) -> bool:
         """Whether a saved state exists."""
@@ -216,7 +211,7 @@ class BashProcess:
     def foreground_processes(self, processes: ProcessTable, groups: set[int]) -> set[int]:
         """Return the foreground processes with descendants; add their group to ``groups``."""
         if self.pid:
-            groups |= {os.tcgetpgrp(self._terminal)} - {0}  # 0: the shell is exiting
+            groups |= {os.tcgetpgrp(self.terminal)} - {0}  # 0: the shell is exiting
         members = [p.pid for p in processes.values() if p.group in groups and p.pid != self.pid]
         return descendants(processes, members)
 

@@ -4,12 +4,13 @@ import os
 import stat
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 from agent.errors import WorkspaceError
 from agent.util.text import format_size
 from agent.workspace import paths
-from agent.workspace.files import FALLBACK_READ_LIMIT, Workspace
+from agent.workspace.files import FALLBACK_READ_LIMIT, Workspace, kind_from_mode
 from agent.workspace.paths import ROOT, RelPath
 from agent.workspace.transfer.zip_stream import NOTE_NAME, Member, ZipStream
 from agent.workspace.tree import walk
@@ -93,47 +94,40 @@ class ArchiveBuilder:
     ) -> None:
         if isinstance(info, OSError):
             self._skipped.append(str(paths.to_workspace_error(info, path)))
-        elif len(os.fsencode(name)) > _MAX_NAME_BYTES:
-            self._skipped.append(f"…{path.display[-200:]}: its name is too long")
-        elif stat.S_ISDIR(info.st_mode):
-            member = Member(f"{self._unique_name(name)}/", 0, info.st_mtime, stat.S_IFDIR | 0o755)
-            self._members.append(member)
-        elif not stat.S_ISREG(info.st_mode):
-            kind = "a link" if stat.S_ISLNK(info.st_mode) else "special"
-            self._skipped.append(f"{path.display}: {kind}")
-        elif info.st_size > FALLBACK_READ_LIMIT and not _is_readable(info):
-            self._skipped.append(f"{path.display}: the application may not read it")
+            return
+        problem = ""
+        if info.st_size > FALLBACK_READ_LIMIT and not _is_readable(info):
+            problem = "the application may not read it"
         elif _is_sparse(info):
-            self._skipped.append(
-                f"{path.display}: {format_size(info.st_size)}, nearly all of it holes"
-            )
-        else:
-            mode = stat.S_IFREG | info.st_mode & 0o777
-            open_content = partial(workspace.open_read, path)
-            member = Member(
-                self._unique_name(name), info.st_size, info.st_mtime, mode, open_content
-            )
-            self._members.append(member)
+            problem = f"{format_size(info.st_size)}, nearly all of it holes"
+        file = Member(
+            name, info.st_size, info.st_mtime, info.st_mode, partial(workspace.open_read, path)
+        )
+        self._add_member(path, kind_from_mode(info.st_mode), file, problem)
 
     def _add_node(
         self, versions: FileVersions, step: int, name: str, path: RelPath, node: Node
     ) -> None:
-        now = time.time()
-        if len(os.fsencode(name)) > _MAX_NAME_BYTES:
+        problem = "" if node.stored else f"not kept, {node.reason or 'it was not read'}"
+        content = partial(versions.open_content, path, step, node)
+        self._add_member(
+            path, node.kind, Member(name, node.size, time.time(), node.mode, content), problem
+        )
+
+    def _add_member(self, path: RelPath, kind: str, file: Member, problem: str) -> None:
+        """Add a file or a folder, or say why it is left out: a file has ``problem``, if any."""
+        if len(os.fsencode(file.name)) > _MAX_NAME_BYTES:
             self._skipped.append(f"…{path.display[-200:]}: its name is too long")
-        elif node.kind == "folder":
-            member = Member(f"{self._unique_name(name)}/", 0, now, stat.S_IFDIR | 0o755)
-            self._members.append(member)
-        elif node.kind != "file":
-            kind = "a link" if node.kind == "link" else "special"
-            self._skipped.append(f"{path.display}: {kind}")
-        elif not node.stored:
-            self._skipped.append(f"{path.display}: not kept, {node.reason or 'it was not read'}")
+        elif kind == "folder":
+            name = f"{self._unique_name(file.name)}/"
+            self._members.append(Member(name, 0, file.mtime, stat.S_IFDIR | 0o755))
+        elif kind != "file":
+            self._skipped.append(f"{path.display}: {'a link' if kind == 'link' else 'special'}")
+        elif problem:
+            self._skipped.append(f"{path.display}: {problem}")
         else:
-            mode = stat.S_IFREG | node.mode & 0o777
-            open_content = partial(versions.open_content, path, step, node)
-            member = Member(self._unique_name(name), node.size, now, mode, open_content)
-            self._members.append(member)
+            mode = stat.S_IFREG | file.mode & 0o777
+            self._members.append(replace(file, name=self._unique_name(file.name), mode=mode))
 
     def _unique_name(self, path: str) -> str:
         base = name = paths.display_text(path).replace("\\", "%5C")

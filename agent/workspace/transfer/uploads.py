@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from agent.errors import NotStored, StorageFull, WorkspaceError
 from agent.util.text import format_size
 from agent.workspace import paths
+from agent.workspace.files import Workspace, move_from_staging
 from agent.workspace.paths import RelPath
-from agent.workspace.staging import StagingFolder, UploadDestination, move_from_staging
+from agent.workspace.staging import StagingFolder
 
 MIN_FREE_BYTES = 256 * 1024**2
 """Bytes of disk space that an upload leaves free for the rest of the machine."""
@@ -66,7 +67,7 @@ class UploadWriter:
 
 
 def start(
-    workspace: UploadDestination,
+    workspace: Workspace,
     path: RelPath,
     size: int,
     *,
@@ -89,7 +90,7 @@ def start(
 
 
 def check_space(
-    workspace: UploadDestination,
+    workspace: Workspace,
     path: RelPath,
     size: int,
     *,
@@ -109,7 +110,7 @@ def check_space(
     return free if quota_left is None else min(free, quota_left)
 
 
-def find(workspace: UploadDestination, upload: str) -> UploadState:
+def find(workspace: Workspace, upload: str) -> UploadState:
     """Return the upload with this id."""
     try:
         with workspace.staging.open() as staging:
@@ -127,7 +128,7 @@ def find(workspace: UploadDestination, upload: str) -> UploadState:
     return UploadState(upload, path, size, offset, final_path)
 
 
-def open_writer(workspace: UploadDestination, pending: UploadState) -> UploadWriter:
+def open_writer(workspace: Workspace, pending: UploadState) -> UploadWriter:
     """Open the received part to resume the upload. Raises ``WorkspaceError``."""
     try:
         with workspace.staging.open() as staging:
@@ -137,7 +138,7 @@ def open_writer(workspace: UploadDestination, pending: UploadState) -> UploadWri
         raise _unknown_upload() from error
 
 
-def finish(workspace: UploadDestination, pending: UploadState) -> RelPath:
+def finish(workspace: Workspace, pending: UploadState) -> RelPath:
     """Move a complete file to its target and record the resulting path; delete it if that fails."""
     try:
         final_path = move_from_staging(workspace, _staged_name(pending.id), pending.path)
@@ -154,7 +155,7 @@ def finish(workspace: UploadDestination, pending: UploadState) -> RelPath:
     return final_path
 
 
-def discard(workspace: UploadDestination, upload: str) -> None:
+def discard(workspace: Workspace, upload: str) -> None:
     """Delete an upload's staging files; a finished file stays in the workspace."""
     for name in (_staged_name(upload), f"{_staged_name(upload)}.json"):
         with suppress(OSError):

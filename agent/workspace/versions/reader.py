@@ -5,10 +5,10 @@ import math
 import os
 import stat
 import time
-from typing import BinaryIO, Protocol
+from typing import BinaryIO
 
 from agent.workspace import paths
-from agent.workspace.versions.blobs import StoreFull
+from agent.workspace.versions.blobs import BlobStore, StoreFull
 from agent.workspace.versions.manifest import Node, NodeKind
 
 MAX_STORED_BYTES = 64 * 1024**2
@@ -40,13 +40,6 @@ def fingerprint(info: os.stat_result) -> Fingerprint:
     return (mode, info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
 
 
-class ContentStore(Protocol):
-    """A store for file contents: ``agent.workspace.versions.blobs.BlobStore``."""
-
-    def put(self, file: BinaryIO, *, limit: int) -> tuple[str, int]:
-        """See ``BlobStore.put``."""
-
-
 class ContentHashes:
     """Stores nothing: for a manifest whose contents are only compared."""
 
@@ -57,6 +50,9 @@ class ContentHashes:
             digest.update(data)
             size += len(data)
         return digest.hexdigest(), size
+
+
+ContentStore = BlobStore | ContentHashes
 
 
 class NodeReader:

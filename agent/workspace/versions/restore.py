@@ -11,7 +11,7 @@ from agent.errors import JournalError, StorageFull, WorkspaceError
 from agent.workspace import paths
 from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
-from agent.workspace.tree import open_or_create_folders
+from agent.workspace.tree import created_folder_fd, open_or_create_folders
 from agent.workspace.versions.blobs import BlobStore
 from agent.workspace.versions.manifest import Node
 
@@ -87,15 +87,11 @@ def _write(root: int, path: RelPath, node: Node, blobs: BlobStore) -> None:
         raise WorkspaceError(problem)
     if node.kind == "folder":
         return os.close(open_or_create_folders(root, path))
-    folder = open_or_create_folders(root, path.parent)
-    try:
+    with created_folder_fd(root, path.parent) as folder:
         if node.kind == "link":
             return os.symlink(node.target, path.name, dir_fd=folder)
         with blobs.open(node.hash or "") as content:
-            _copy(content, folder, path.name, node)
-    finally:
-        os.close(folder)
-    return None
+            return _copy(content, folder, path.name, node)
 
 
 def _copy(content: BinaryIO, folder: int, name: str, node: Node) -> None:

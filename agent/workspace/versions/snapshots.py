@@ -360,7 +360,7 @@ class SnapshotTracker:
                 raise _InconsistentHints from error
             gone.update(paths.join(parent, name) for name, _ in names)
             return
-        try:
+        with paths.closing_fd(folder):
             for name, written in names:
                 path = paths.join(parent, name)
                 try:
@@ -373,8 +373,6 @@ class SnapshotTracker:
                 if written and path in self._cache and self._cache[path][0] == fingerprint(info):
                     raise _InconsistentHints
                 now[path] = self._current_node(folder, path, name, info)
-        finally:
-            os.close(folder)
 
     def _delta(self, now: dict[str, Node], gone: set[str]) -> Delta:
         before = self.manifest.nodes

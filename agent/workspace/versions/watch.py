@@ -243,12 +243,10 @@ class WorkspaceWatcher(ClosingContext):
                     if error.errno in _IGNORED_ERRNOS:
                         continue
                     raise
-                try:
+                with paths.closing_fd(folder):
                     wd, callback = self._add(b"/proc/self/fd/%d" % folder)
                     self._remove_callbacks(self._folders.add(wd, callback, path))
                     pending += [paths.join(path, name) for name in _subfolders(folder)]
-                finally:
-                    os.close(folder)
 
     def _add(self, path: bytes) -> tuple[WatchDescriptor, CallbackId]:
         """Watch a folder under a new id, since it may already be watched by another path."""

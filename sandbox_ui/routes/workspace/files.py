@@ -10,9 +10,8 @@ from starlette.responses import JSONResponse, Response
 
 from agent.errors import RunError, WorkspaceError
 from agent.runs.user_changes import UserChange
-from agent.workspace.files import Workspace
+from agent.workspace.files import FileWriter, Workspace
 from agent.workspace.paths import RelPath
-from agent.workspace.staging import FileWriter
 from agent.workspace.transfer.uploads import check_space
 from sandbox_ui.routes.helpers import RUN_PATH, Routes, at, get_path, get_run_id, get_step
 from sandbox_ui.runs.manager import RunManager

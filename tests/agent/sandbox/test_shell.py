@@ -18,7 +18,7 @@ from agent.sandbox import supervised
 from agent.sandbox.base import CommandEnd, OutputChunk, SandboxLimits
 from agent.sandbox.client import files, shell
 from agent.sandbox.client.link import Link, LinkLost
-from agent.sandbox.client.transport import EngineConnection, SocketConnection
+from agent.sandbox.client.transport import Connection, EngineConnection
 from agent.sandbox.process import ProcessSandbox
 from agent.sandbox.supervisor import frames
 from agent.util.stop import Stop
@@ -134,7 +134,7 @@ def link_to_peer() -> Iterator[Callable[[PeerScript], Link]]:
                     respond(peer_socket)
 
             ends.callback(pool.submit(answer).result)
-            return ends.enter_context(closing(Link(SocketConnection(local_socket))))
+            return ends.enter_context(closing(Link(Connection(local_socket))))
 
         yield start
 

@@ -11,9 +11,8 @@ import pytest
 
 from agent.errors import EditConflict, WorkspaceError
 from agent.workspace import operations
-from agent.workspace.files import Workspace
+from agent.workspace.files import ANY_VERSION, Workspace
 from agent.workspace.paths import RelPath
-from agent.workspace.staging import ANY_VERSION
 from agent.workspace.transfer.copy import copy_in, copy_out
 from agent.workspace.versions.blobs import BlobStore
 from agent.workspace.versions.past_files import FileVersions

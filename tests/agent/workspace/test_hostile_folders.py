@@ -11,9 +11,8 @@ from agent.provisioning.move_files import move_to_sandbox
 from agent.runs.folder import RunFolder
 from agent.sandbox.disk import volume
 from agent.workspace import operations
-from agent.workspace.files import Workspace
+from agent.workspace.files import ANY_VERSION, Workspace
 from agent.workspace.paths import ROOT, RelPath
-from agent.workspace.staging import ANY_VERSION
 from agent.workspace.transfer.copy import copy_out
 from agent.workspace.versions.blobs import BlobStore
 from agent.workspace.versions.snapshots import SnapshotTracker

@@ -7,9 +7,9 @@ import pytest
 
 from agent.errors import EditConflict
 from agent.workspace import operations, rename
-from agent.workspace.files import Workspace
+from agent.workspace.files import ANY_VERSION, Workspace
 from agent.workspace.paths import ROOT, RelPath
-from agent.workspace.staging import ANY_VERSION, UNDO_SECONDS
+from agent.workspace.staging import UNDO_SECONDS
 from agent.workspace.tree import version_tag
 from tests.support.hostile.hostile_workspace import RootsFiles
 from tests.support.hostile.ordinary_user import as_ordinary_user, let_others_enter

@@ -17,9 +17,8 @@ from agent.errors import WorkspaceError
 from agent.runs.disk_usage import bytes_on_disk
 from agent.sandbox.disk import volume
 from agent.workspace import operations, paths
-from agent.workspace.files import Workspace
+from agent.workspace.files import ANY_VERSION, Workspace
 from agent.workspace.paths import ROOT, RelPath
-from agent.workspace.staging import ANY_VERSION
 from agent.workspace.transfer import uploads
 from agent.workspace.transfer.archive import ArchiveBuilder
 from agent.workspace.transfer.copy import copy_in, copy_out

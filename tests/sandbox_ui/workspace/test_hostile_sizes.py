@@ -6,9 +6,8 @@ import pytest
 
 from agent.documents.text import extract_text
 from agent.errors import StorageFull, WorkspaceError
-from agent.workspace.files import Workspace
+from agent.workspace.files import ANY_VERSION, Workspace
 from agent.workspace.paths import RelPath
-from agent.workspace.staging import ANY_VERSION
 from agent.workspace.transfer.copy import copy_in, copy_out
 from agent.workspace.versions.snapshots import SnapshotTracker
 from sandbox_ui.preview.base import PreviewRequest
