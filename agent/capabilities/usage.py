@@ -36,12 +36,8 @@ class CapabilityUsage:
 
     def evidence(self, capability: Capability) -> Evidence | None:
         """Return how the use of a capability is known; None if there was none."""
-        match capability:
-            case "external":
-                return self.external
-            case "file":
-                return self.file
-        return self.compute
+        evidence: Evidence | None = getattr(self, capability)
+        return evidence
 
 
 def combine(one: CapabilityUsage | None, other: CapabilityUsage | None) -> CapabilityUsage | None:

@@ -12,17 +12,9 @@ from agent.runs.folder import RunFolder
 from agent.runs.spec import settings_at_start
 from agent.workspace.paths import RelPath
 from agent.workspace.versions.blobs import BlobStore
-from agent.workspace.versions.restore import not_kept
+from agent.workspace.versions.restore import NotRestored, not_kept
 
 _MAX_LISTED = 200
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MissingFile:
-    """A file that a fork lacks: its path as a URL, and the reason."""
-
-    path: str
-    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +30,7 @@ class ForkDescription:
     network: str
     spec: Mapping[str, Any]  # for the same settings, the model's aside
     files: int  # how many it starts with
-    missing: tuple[MissingFile, ...]  # the first 200
+    missing: tuple[NotRestored, ...]  # the first 200, their paths as URLs
     missing_total: int
     versions: bool  # else see ``unversioned_files``
     packages: tuple[str, ...]  # installed there, and not in a new sandbox
@@ -67,7 +59,7 @@ def describe_fork(folder: RunFolder, step: int, blobs: BlobStore) -> ForkDescrip
         spec=settings_at_start(cut.started) | {"network": sandbox.access, "hosts": sandbox.hosts},
         files=files,
         missing=tuple(
-            MissingFile(path=RelPath.trusted(each.path).to_url(), reason=each.reason)
+            NotRestored(RelPath.trusted(each.path).to_url(), each.reason)
             for each in missing[:_MAX_LISTED]
         ),
         missing_total=len(missing),

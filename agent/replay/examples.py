@@ -154,18 +154,15 @@ def save(
         _check_size(new, others, limits)
         shutil.rmtree(folder, ignore_errors=True)
         new.rename(folder)
-    except UsageError:
-        shutil.rmtree(new, ignore_errors=True)
-        raise
     except JournalError as error:
-        shutil.rmtree(new, ignore_errors=True)
         raise UsageError(
             "This run cannot be an example: the files that it began with were not all kept, or it "
             f"takes more than {_MAX_BYTES // 1024**2} MB."
         ) from error
     except OSError as error:
-        shutil.rmtree(new, ignore_errors=True)
         raise RunError(f"The example cannot be saved: {error.strerror}.") from error
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
     return _load(folder)
 
 

@@ -114,8 +114,6 @@ def _link(workspace: Workspace, path: RelPath, target: str) -> None:
 def _set_mode(workspace: Workspace, path: RelPath, mode: int) -> None:
     """Set the permissions of a file or folder, without following a link."""
     with workspace.open_root(path) as root:
-        opened = paths.open_below(root, path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
-        try:
+        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW
+        with paths.closing_fd(paths.open_below(root, path, flags)) as opened:
             os.fchmod(opened, mode & _PERMISSIONS)
-        finally:
-            os.close(opened)

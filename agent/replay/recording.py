@@ -74,6 +74,10 @@ class Recording:
     def __init__(self, file: Path, folder: RunFolder | None = None) -> None:
         self.journal = file
         self.folder = folder
+        self.outputs = file.parent / "outputs"
+        self.manifests = file.parent / "manifests.jsonl"  # missing beside an exported journal
+        self.results = file.parent / "files"  # ``output/``; only beside a journal that was saved
+        self.contents = StoredContents((folder.data if folder else file.parent) / "blobs")
         self.started = RunStarted(
             run="", task="", mode="sandbox", model="", metered=False, prompt="", system="", user=""
         )
@@ -83,27 +87,6 @@ class Recording:
             raise UsageError(PLAIN_MODE)
         if not any(step.calls for step in self.steps):
             raise UsageError(NOTHING_TO_REPLAY)
-
-    @property
-    def outputs(self) -> Path:
-        """The folder of outputs too long for the journal."""
-        return self.journal.parent / "outputs"
-
-    @property
-    def manifests(self) -> Path:
-        """The log of manifests; missing beside an exported journal."""
-        return self.journal.parent / "manifests.jsonl"
-
-    @property
-    def results(self) -> Path:
-        """The folder of ``output/`` as the run left it; only beside a journal that was saved."""
-        return self.journal.parent / "files"
-
-    @property
-    def contents(self) -> StoredContents:
-        """The contents of its files; none of a journal alone."""
-        place = self.journal.parent if self.folder is None else self.folder.data
-        return StoredContents(place / "blobs")
 
     @property
     def steps(self) -> list[RecordedStep]:

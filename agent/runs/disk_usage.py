@@ -17,8 +17,6 @@ from agent.workspace.tree import walk
 
 _READY = b'"kind":"sandbox_ready"'
 _FORKED = b'"kind":"forked"}'
-
-
 _BLOCK = 512
 
 

@@ -30,9 +30,8 @@ from agent.events import (
     encode,
 )
 from agent.runs.compatibility import decode_line, rename_earlier
-from agent.util.state_files import open_record
+from agent.util.state_files import last_newline, open_record
 
-_BLOCK = 64 * 1024
 _SYNCED = (StepEnded, ObservationEdited, RunEnded, Annotation)
 
 
@@ -174,7 +173,7 @@ def last_event(path: Path) -> Event | None:
         if end != _complete_end(descriptor):
             return None
         while end:
-            start = _last_newline(descriptor, end - 1) + 1
+            start = last_newline(descriptor, end - 1) + 1
             line = rename_earlier(os.pread(descriptor, end - start - 1, start))
             event = decode_line(line, first=not start)[-1]
             if not isinstance(event, UnreadableEvent | Annotation):
@@ -189,18 +188,7 @@ def _is_boundary(descriptor: int, cursor: int) -> bool:
 
 def _complete_end(descriptor: int) -> int:
     """Return the offset after the last complete line."""
-    return _last_newline(descriptor, os.fstat(descriptor).st_size) + 1
-
-
-def _last_newline(descriptor: int, end: int) -> int:
-    """Return the offset of the last newline before ``end``, or -1."""
-    while end:
-        start = max(0, end - _BLOCK)
-        found = os.pread(descriptor, end - start, start).rfind(b"\n")
-        if found >= 0:
-            return start + found
-        end = start
-    return -1
+    return last_newline(descriptor, os.fstat(descriptor).st_size) + 1
 
 
 def _write_all(descriptor: int, data: bytes) -> None:

@@ -17,9 +17,10 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from agent.util.state_files import last_newline
+
 _K = TypeVar("_K")
 _T = TypeVar("_T")
-_BLOCK = 4096
 
 
 @cache
@@ -115,13 +116,6 @@ def read_bounded(path: Path, limit: int, *, whole: bool = True) -> bytes:
 
 def _complete_last_line(file: int) -> None:
     """Cut off a torn last line, and move to the end."""
-    end = os.lseek(file, 0, os.SEEK_END)
-    while end:
-        start = max(0, end - _BLOCK)
-        newline = os.pread(file, end - start, start).rfind(b"\n")
-        if newline >= 0:
-            end = start + newline + 1
-            break
-        end = start
+    end = last_newline(file, os.lseek(file, 0, os.SEEK_END)) + 1
     os.ftruncate(file, end)
     os.lseek(file, end, os.SEEK_SET)

@@ -11,6 +11,7 @@ from typing import BinaryIO
 from agent.errors import RecordNotAFile
 
 _log = logging.getLogger(__name__)
+_BLOCK = 64 * 1024
 
 
 def open_record(path: Path) -> BinaryIO:
@@ -32,6 +33,17 @@ def read_record(path: Path) -> bytes:
     """Return the content of a file of a run's record; raises as ``open_record``."""
     with open_record(path) as file:
         return file.read()
+
+
+def last_newline(descriptor: int, end: int) -> int:
+    """Return the offset of a file's last newline before ``end``, or -1."""
+    while end:
+        start = max(0, end - _BLOCK)
+        found = os.pread(descriptor, end - start, start).rfind(b"\n")
+        if found >= 0:
+            return start + found
+        end = start
+    return -1
 
 
 def _not_a_file(path: Path) -> RecordNotAFile:
