@@ -68,7 +68,10 @@ class Summariser:
         self._conversation = conversation
         self._stop = stop
         self._meter = meter
-        self._turn = _SummaryTurn(model, conversation, tools, limits, stop, recording)
+        # Cleared observations would not shorten what is summarised.
+        self._turn = TurnRunner(
+            model, conversation, tools, limits, stop, recording, clears_observations=False
+        )
         self._enabled = limits.summarise
 
     @property
@@ -152,12 +155,6 @@ class _Written:
 
     answer: ModelAnswered | None = None
     problem: str = ""
-
-
-class _SummaryTurn(TurnRunner):
-    """A turn that clears no observations, which would not shorten what is summarised."""
-
-    clears_observations = False
 
 
 def _problem_of(answer: ModelAnswered) -> str:

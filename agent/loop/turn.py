@@ -103,12 +103,9 @@ class _PartialAnswer:
 class TurnRunner:
     """Runs single turns of a model; the caller applies each yielded event to the conversation.
 
-    ``recording`` returns a context that records an attempt: its step, tools and budget. Without
-    ``summarise``, older steps are not summarised if the context is full.
+    ``recording`` returns a context that records an attempt: its step, tools and budget. If the
+    context is full, ``summarise`` summarises older steps, or older observations are cleared.
     """
-
-    clears_observations = True
-    """Whether it clears older observations if the context is full."""
 
     def __init__(
         self,
@@ -119,6 +116,8 @@ class TurnRunner:
         stop: Stop,
         recording: Recording | None = None,
         summarise: Summarise | None = None,
+        *,
+        clears_observations: bool = True,
     ) -> None:
         self._model = model
         self._conversation = conversation
@@ -127,6 +126,7 @@ class TurnRunner:
         self._stop = stop
         self._recording = recording or (lambda *_: nullcontext())
         self._summarise = summarise
+        self._clears_observations = clears_observations
         self._granted_budget = self._budget = limits.turn_tokens
         self._deadline: float | None = None
         self._encoded = EncodedMessages()
@@ -252,7 +252,7 @@ class TurnRunner:
             )
             yield Notice(step=step, text=text)
             return
-        clears = self.clears_observations
+        clears = self._clears_observations
         cleared = clear_observations(self._conversation, step) if clears else None
         if cleared is None:
             raise error
