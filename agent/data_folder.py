@@ -83,6 +83,20 @@ class DataFolder(ClosingContext):
         volume.attach(parent)
         return parent / "workspace"
 
+    def create_sandbox(self, disk: int | None) -> str:
+        """Create a sandbox's folder with an empty workspace and return the sandbox's id.
+
+        ``disk`` is the size of its own disk, which it gets if possible; None for none.
+        """
+        sandbox_id = uuid.uuid4().hex
+        folder = self.path / "sandboxes" / sandbox_id
+        try:
+            volume.create(folder, disk)
+        except OSError:
+            volume.discard(folder)
+            raise
+        return sandbox_id
+
     def close(self) -> None:
         """Release the lock. May be called twice."""
         if self._lock >= 0:

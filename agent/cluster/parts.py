@@ -13,8 +13,7 @@ from agent.errors import WorkspaceError
 from agent.runs.folder import RunFolder
 from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
-from agent.workspace.versions.log import ManifestLog
-from agent.workspace.versions.manifest import Node
+from agent.workspace.versions.manifest import ManifestLog, Node
 
 CHUNK = 1024**2
 MAX_FILE_BYTES = 1024**3

@@ -20,8 +20,7 @@ from agent.runs import journal
 from agent.runs.compatibility import decode_line
 from agent.runs.folder import RunFolder
 from agent.runs.state import RunState
-from agent.workspace.versions.log import ManifestLog
-from agent.workspace.versions.manifest import Manifest
+from agent.workspace.versions.manifest import Manifest, ManifestLog
 
 NOT_STARTED = "This run has not started yet. Start it before you fork it."
 _ROUNDS = tuple(

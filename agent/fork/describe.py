@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent.events import Mode
+from agent.fork.copying import unversioned_files
 from agent.fork.cut import cut_run, manifest_after
-from agent.fork.packages import install_commands
-from agent.fork.unversioned import unversioned_files
+from agent.fork.fork import install_commands
 from agent.runs.folder import RunFolder
 from agent.runs.spec import settings_at_start
 from agent.workspace.paths import RelPath

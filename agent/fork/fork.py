@@ -1,8 +1,10 @@
 """Makes a fork: a new run with the files and the conversation of another one after a step."""
 
 import errno
+import re
+import shlex
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -12,9 +14,8 @@ from agent.data_folder import random_id
 from agent.errors import RunError, SettingError, StorageFull, UsageError
 from agent.events import Forked, Mode, RunStarted, encode
 from agent.fork import copying
+from agent.fork.copying import unversioned_files
 from agent.fork.cut import Cut, cut_run, manifest_after
-from agent.fork.packages import install_commands
-from agent.fork.unversioned import unversioned_files
 from agent.prompts import Prompt
 from agent.runs.folder import Parent, RunFolder
 from agent.runs.inputs import list_inputs, read_texts
@@ -26,7 +27,31 @@ from agent.workspace.paths import RelPath
 from agent.workspace.versions.blobs import BlobStore
 from agent.workspace.versions.restore import NotRestored
 
+_PYTHON = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]{0,79}) ([0-9][A-Za-z0-9.+!_-]{0,40})")
+_DEBIAN = re.compile(r"[a-z0-9][a-z0-9.+-]{1,79}")
 _MAX_LISTED = 200
+
+
+def install_commands(packages: Iterable[str]) -> tuple[str, ...]:
+    """Return commands that install packages again, as few as possible.
+
+    Packages are ``name version`` for Python's, ``name`` for Debian's. Others are left out: the
+    names come from the sandbox.
+    """
+    python, debian = dict[str, str](), list[str]()
+    for package in packages:
+        if found := _PYTHON.fullmatch(package):
+            python[found[1]] = found[2]  # the last version that was installed
+        elif _DEBIAN.fullmatch(package):
+            debian.append(package)
+    commands = []
+    if debian:
+        names = shlex.join(dict.fromkeys(debian))
+        commands.append(f"apt-get update && apt-get install -y --no-install-recommends {names}")
+    if python:
+        names = shlex.join(f"{name}=={version}" for name, version in python.items())
+        commands.append(f"pip install {names}")
+    return tuple(commands)
 
 
 def fork_run(

@@ -21,7 +21,7 @@ from agent.runs.folder import RunFolder
 from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
 from agent.workspace.versions.blobs import BlobStore
-from agent.workspace.versions.log import ManifestLog
+from agent.workspace.versions.manifest import ManifestLog
 
 FOLDER = Path(__file__).parents[1] / "examples" / "recordings"
 ABOUT_FILE, JOURNAL, MANIFESTS, CONTENTS = (

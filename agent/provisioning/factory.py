@@ -13,7 +13,6 @@ from agent.data_folder import DataFolder
 from agent.errors import EngineError, ImageError, SandboxError
 from agent.events import SandboxOrigin
 from agent.provisioning.backend import Backend
-from agent.provisioning.folders import create_workspace
 from agent.runs.disk_usage import all_sandbox_ids, bytes_on_disk, run_sandbox_ids
 from agent.runs.folder import RunFolder
 from agent.sandbox.base import Sandbox
@@ -101,8 +100,8 @@ class SandboxFactory:
         self._removals.close()
 
     def create_workspace(self) -> str:
-        """See ``agent.provisioning.folders.create_workspace``."""
-        return create_workspace(self._data, self._disk)
+        """See ``DataFolder.create_sandbox``."""
+        return self._data.create_sandbox(self._disk)
 
     def create_idle(self) -> Sandbox:
         """Create a sandbox that no run uses yet, with its own folder."""

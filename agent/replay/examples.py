@@ -39,7 +39,7 @@ from agent.runs.transcript import Step
 from agent.util.stop import Stop
 from agent.util.text import format_size
 from agent.workspace.files import Workspace
-from agent.workspace.versions.log import ManifestLog
+from agent.workspace.versions.manifest import ManifestLog
 
 FOLDER = "examples"
 NAME = "Example"

@@ -13,8 +13,7 @@ from agent.replay.texts import TextComparison, Times
 from agent.replay.volatile import normalise
 from agent.workspace.paths import RelPath
 from agent.workspace.versions.blobs import StoredContents
-from agent.workspace.versions.log import ManifestLog
-from agent.workspace.versions.manifest import Delta, Manifest, Node
+from agent.workspace.versions.manifest import Delta, Manifest, ManifestLog, Node
 
 _MAX_LISTED = 100
 

@@ -13,8 +13,7 @@ from agent.runs import journal
 from agent.runs.folder import Parent, RunFolder
 from agent.runs.requests.records import read_log
 from agent.workspace.versions.blobs import content_path
-from agent.workspace.versions.log import ManifestLog
-from agent.workspace.versions.manifest import Delta, Node
+from agent.workspace.versions.manifest import Delta, ManifestLog, Node
 
 _MAX_FILES = 5_000
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC

@@ -17,8 +17,7 @@ from agent.sandbox.base import Sandbox
 from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
 from agent.workspace.versions.blobs import BlobStore
-from agent.workspace.versions.log import ManifestLog
-from agent.workspace.versions.manifest import Delta
+from agent.workspace.versions.manifest import Delta, ManifestLog
 from agent.workspace.versions.snapshots import SnapshotTracker
 from agent.workspace.versions.watch import WorkspaceWatcher
 

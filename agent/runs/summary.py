@@ -11,8 +11,7 @@ from agent.runs.metrics.run_metrics import RunMetrics, metrics_of
 from agent.runs.state import RoundSummary, RunState
 from agent.sandbox.disk import volume
 from agent.workspace.paths import RelPath
-from agent.workspace.versions.log import ManifestLog
-from agent.workspace.versions.manifest import Delta, Manifest
+from agent.workspace.versions.manifest import Delta, Manifest, ManifestLog
 
 MAX_TEXT = 2_000
 """Maximum characters of a task, of an answer, and of all other messages together."""

@@ -19,7 +19,7 @@ from agent.runs.folder import RunFolder
 from agent.runs.state import RunState
 from agent.settings import Settings
 from agent.workspace.versions.blobs import BlobStore
-from agent.workspace.versions.log import ManifestLog
+from agent.workspace.versions.manifest import ManifestLog
 
 NAMES = ("journey", "physics", "poster")
 

@@ -26,8 +26,7 @@ from agent.events import (
     encode,
 )
 from agent.runs.journal import Journal, ends_with, last_event, read, read_lines
-from agent.workspace.versions.log import ManifestLog
-from agent.workspace.versions.manifest import Delta, Node
+from agent.workspace.versions.manifest import Delta, ManifestLog, Node
 from tests.properties import TEXT, any_json, property_test
 
 SURROGATES = st.text(st.sampled_from(["a", "\ud800", "\udcff", "\n"]))

@@ -10,8 +10,7 @@ from pathlib import Path
 from agent.events import Event, SandboxReady, Status, StepEnded, StepStarted, Totals, encode
 from agent.models.base import Usage
 from agent.runs.folder import Parent, RunFolder
-from agent.workspace.versions.log import ManifestLog
-from agent.workspace.versions.manifest import Delta, Node
+from agent.workspace.versions.manifest import Delta, ManifestLog, Node
 from tests.support.component.events import answered, continued, ended, started
 
 

@@ -20,7 +20,6 @@ from agent.data_folder import DataFolder
 from agent.errors import EngineError, SandboxError, StudioError
 from agent.events import Event, Preparing, SandboxReady
 from agent.provisioning.backend import SetupStatus
-from agent.provisioning.folders import create_workspace
 from agent.runs.folder import RunFolder
 from agent.sandbox.base import Sandbox
 from agent.sandbox.disk import volume
@@ -119,7 +118,7 @@ class ClusterSandboxProvider:
 
     def create_workspace(self) -> str:
         """Create a sandbox's folder with an empty workspace; return the sandbox's id."""
-        return create_workspace(self.data, self._settings.disk)
+        return self.data.create_sandbox(self._settings.disk)
 
     def empty_workspace(self, sandbox_id: str) -> None:
         """Do nothing: all files here belong to this process."""

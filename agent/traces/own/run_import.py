@@ -43,8 +43,7 @@ from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
 from agent.workspace.tree import open_or_create_folders
 from agent.workspace.versions.blobs import BlobStore
-from agent.workspace.versions.log import ManifestLog, decode_delta
-from agent.workspace.versions.manifest import Delta, Node
+from agent.workspace.versions.manifest import Delta, ManifestLog, Node, decode_delta
 
 FORMAT = "LLM-in-Sandbox Studio"
 MAX_BYTES = 4 * 1024**3  # unpacked size of an export

@@ -10,8 +10,7 @@ from typing import BinaryIO, NamedTuple
 from agent.errors import JournalError, WorkspaceError
 from agent.workspace.paths import RelPath
 from agent.workspace.versions.blobs import StoredContents
-from agent.workspace.versions.log import ManifestLog
-from agent.workspace.versions.manifest import Delta, Node
+from agent.workspace.versions.manifest import Delta, ManifestLog, Node
 
 _KIND_LABELS = {"folder": "a folder", "link": "a link"}
 

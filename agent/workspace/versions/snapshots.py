@@ -13,7 +13,6 @@ from pathlib import Path
 
 from agent.workspace import paths
 from agent.workspace.paths import RelPath
-from agent.workspace.versions.dirty_set import DirtySet, SweepNeeded
 from agent.workspace.versions.manifest import Delta, Manifest, Node
 from agent.workspace.versions.reader import (
     MAX_STORED_BYTES,
@@ -22,7 +21,7 @@ from agent.workspace.versions.reader import (
     NodeReader,
     fingerprint,
 )
-from agent.workspace.versions.watch import WorkspaceWatcher
+from agent.workspace.versions.watch import DirtySet, SweepNeeded, WorkspaceWatcher
 
 MAX_NAMES = 200_000
 """Maximum number of names in a manifest; a larger tree is cut, with a note where."""

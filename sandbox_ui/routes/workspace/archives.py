@@ -21,8 +21,7 @@ from agent.workspace.paths import RelPath
 from agent.workspace.transfer.archive import ArchiveBuilder
 from agent.workspace.transfer.zip_stream import Member, ZipStream
 from agent.workspace.versions.blobs import content_path
-from agent.workspace.versions.log import ManifestLog
-from agent.workspace.versions.manifest import Manifest
+from agent.workspace.versions.manifest import Manifest, ManifestLog
 from sandbox_ui.routes.helpers import RUN_PATH, Routes, at, get_run_id, get_step
 from sandbox_ui.runs.manager import RunManager
 from sandbox_ui.workspace.file_response import content_disposition

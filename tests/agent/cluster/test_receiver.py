@@ -13,7 +13,7 @@ from agent.errors import RunError
 from agent.runs.folder import RunFolder
 from agent.workspace.files import Workspace
 from agent.workspace.versions.blobs import BlobStore
-from agent.workspace.versions.log import ManifestLog
+from agent.workspace.versions.manifest import ManifestLog
 from agent.workspace.versions.snapshots import SnapshotTracker
 
 INPUTS = {"kept.txt": b"kept", "changed.txt": b"before", "removed.txt": b"removed"}

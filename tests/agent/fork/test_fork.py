@@ -28,8 +28,7 @@ from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import RecordedRun, Task
 from agent.runs.summary import measured
 from agent.util.stop import Stop
-from agent.workspace.versions.log import ManifestLog
-from agent.workspace.versions.manifest import Delta, Node
+from agent.workspace.versions.manifest import Delta, ManifestLog, Node
 from tests.support.component.events import of_type
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.scripted import SUBMIT, ScriptedModel, ScriptedTurn, bash, script

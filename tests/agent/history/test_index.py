@@ -34,8 +34,7 @@ from agent.runs.disk_usage import bytes_on_disk, run_sandbox_ids
 from agent.runs.folder import MAX_TITLE, RunFolder
 from agent.runs.summary import MAX_NAMES, MAX_TEXT
 from agent.workspace.versions.blobs import BlobStore
-from agent.workspace.versions.log import ManifestLog
-from agent.workspace.versions.manifest import Delta, Node
+from agent.workspace.versions.manifest import Delta, ManifestLog, Node
 from tests.support import httpx
 from tests.support.component.events import bash, step
 from tests.support.hostile.ordinary_user import NOBODY, as_ordinary_user

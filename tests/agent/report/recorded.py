@@ -20,8 +20,7 @@ from agent.events import (
 )
 from agent.models.base import ToolCall, Usage
 from agent.runs.folder import RunFolder
-from agent.workspace.versions.log import ManifestLog
-from agent.workspace.versions.manifest import Delta, Node
+from agent.workspace.versions.manifest import Delta, ManifestLog, Node
 from tests.support.component import events
 
 PNG = base64.b64decode(

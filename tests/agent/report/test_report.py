@@ -30,8 +30,7 @@ from agent.report.budget import Budget
 from agent.report.redaction import Redactor
 from agent.report.report import report_parts, save_report
 from agent.runs.folder import Parent, RunFolder
-from agent.workspace.versions.log import ManifestLog
-from agent.workspace.versions.manifest import Delta, Node
+from agent.workspace.versions.manifest import Delta, ManifestLog, Node
 from tests.agent.documents.test_text import create_pdf
 from tests.agent.report.recorded import PNG, Recorder, hostile_run
 from tests.support.component.events import started, tool_ended

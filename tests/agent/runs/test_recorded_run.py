@@ -40,8 +40,7 @@ from agent.sandbox.base import Sandbox
 from agent.util.stop import Stop
 from agent.workspace.versions import snapshots
 from agent.workspace.versions.blobs import BlobStore
-from agent.workspace.versions.log import ManifestLog
-from agent.workspace.versions.manifest import Delta
+from agent.workspace.versions.manifest import Delta, ManifestLog
 from tests.support.component.events import answered, continued, of_type
 from tests.support.hostile.full_disk import limit_file_size
 from tests.support.local_provider import LocalSandboxProvider

@@ -34,7 +34,7 @@ from agent.runs.compatibility import UNREADABLE_TEXT
 from agent.runs.event_recorder import EventRecorder, end_interrupted_rounds
 from agent.runs.journal import Journal, ends_with, read
 from agent.runs.state import RunState
-from agent.workspace.versions.log import ManifestLog
+from agent.workspace.versions.manifest import ManifestLog
 from sandbox_ui.runs.feed import Feed
 from tests.support.component.events import bash, continued, ended, reduced, started, step
 from tests.support.recorded_runs import write_ended_run

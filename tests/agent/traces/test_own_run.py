@@ -25,7 +25,7 @@ from agent.traces.own import export, run_import
 from agent.traces.own.export import MAX_LINE_BYTES
 from agent.traces.own.run_import import FORMAT
 from agent.workspace.versions.blobs import BlobStore
-from agent.workspace.versions.log import ManifestLog
+from agent.workspace.versions.manifest import ManifestLog
 from tests.agent.report.recorded import Recorder
 from tests.agent.traces.samples import events_of, state_of
 from tests.support.component.events import bash, ended, of_type, started, step

@@ -3,8 +3,7 @@
 import hashlib
 
 from agent.runs.folder import RunFolder
-from agent.workspace.versions.log import ManifestLog
-from agent.workspace.versions.manifest import Delta, Node
+from agent.workspace.versions.manifest import Delta, ManifestLog, Node
 from tests.bench.context import BenchContext
 from tests.bench.page.browser import BrowserTab, launch_browser
 from tests.bench.page.opening import write_ended_run

@@ -14,8 +14,7 @@ from agent.events import Event, Totals, encode
 from agent.history.index import History
 from agent.runs.folder import RunFolder
 from agent.workspace.versions.blobs import BlobStore
-from agent.workspace.versions.log import ManifestLog
-from agent.workspace.versions.manifest import Delta, Node
+from agent.workspace.versions.manifest import Delta, ManifestLog, Node
 from tests.bench.agent.memory import private_memory
 from tests.bench.context import BenchContext, print_progress
 from tests.bench.tables import Table, format_duration, format_megabytes, measure, sample_table

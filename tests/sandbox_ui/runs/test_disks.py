@@ -10,7 +10,6 @@ import pytest
 
 from agent.data_folder import DataFolder
 from agent.events import Event
-from agent.provisioning.folders import create_workspace
 from agent.runs.folder import RunFolder
 from agent.sandbox.base import Sandbox
 from agent.sandbox.disk import volume
@@ -39,7 +38,7 @@ class DiskProvider(LocalSandboxProvider):
         self.folder = data
 
     def create_workspace(self) -> str:
-        return create_workspace(self.folder, 64 * 1024**2)
+        return self.folder.create_sandbox(64 * 1024**2)
 
     def acquire(self, folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
         volume.attach(folder.sandbox_folder)

@@ -7,8 +7,7 @@ import pytest
 
 from agent.workspace.paths import ROOT, RelPath
 from agent.workspace.versions.blobs import BlobStore
-from agent.workspace.versions.log import ManifestLog
-from agent.workspace.versions.manifest import Delta, Node
+from agent.workspace.versions.manifest import Delta, ManifestLog, Node
 from agent.workspace.versions.past_files import FileVersions
 from sandbox_ui.workspace.listing import ListingQuery
 from sandbox_ui.workspace.past_listing import list_past_folder, past_row, version_rows

@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, expect
 from agent.events import Event
 from agent.runs.sandbox_session import workspace_changed
 from agent.workspace.versions.blobs import BlobStore
-from agent.workspace.versions.log import ManifestLog
+from agent.workspace.versions.manifest import ManifestLog
 from agent.workspace.versions.snapshots import SnapshotTracker
 from tests.sandbox_ui.preview.media.images import encode_image
 from tests.support.component.events import bash, ended, started, step

@@ -6,8 +6,7 @@ import pytest
 
 from agent.workspace.paths import RelPath
 from agent.workspace.versions.blobs import BlobStore
-from agent.workspace.versions.log import ManifestLog
-from agent.workspace.versions.manifest import Delta, Node
+from agent.workspace.versions.manifest import Delta, ManifestLog, Node
 from agent.workspace.versions.past_files import FileVersions
 
 A, B = Node("file", 1, 0o644, "a" * 64), Node("file", 2, 0o600, "b" * 64)

@@ -12,9 +12,8 @@ import pytest
 
 from agent.workspace.paths import ROOT, RelPath
 from agent.workspace.versions.blobs import BlobStore
-from agent.workspace.versions.dirty_set import DirtySet, HintCollector, SweepNeeded
 from agent.workspace.versions.snapshots import SnapshotTracker
-from agent.workspace.versions.watch import WorkspaceWatcher
+from agent.workspace.versions.watch import DirtySet, HintCollector, SweepNeeded, WorkspaceWatcher
 from tests.support.workspaces import full_scan
 
 
@@ -208,7 +207,7 @@ def test_the_page_is_notified_of_changed_folders_and_many_changes_are_summarized
 
 
 def test_too_many_hints_become_a_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent.workspace.versions.dirty_set.MAX_HINTS", 10)
+    monkeypatch.setattr("agent.workspace.versions.watch.MAX_HINTS", 10)
     collector = HintCollector()
     for number in range(12):
         collector.add(str(number), written=True)

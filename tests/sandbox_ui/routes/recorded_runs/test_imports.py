@@ -13,7 +13,7 @@ import pytest
 
 from agent.errors import TraceError
 from agent.runs.folder import RunFolder
-from agent.workspace.versions.log import ManifestLog
+from agent.workspace.versions.manifest import ManifestLog
 from sandbox_ui.routes.recorded_runs import imports
 from tests.agent.traces.samples import FOLDER
 from tests.sandbox_ui.accounts import accounts, signed_in

@@ -12,8 +12,7 @@ import pytest
 
 from agent.runs.folder import RunFolder
 from agent.runs.journal import Journal
-from agent.workspace.versions.log import ManifestLog
-from agent.workspace.versions.manifest import Delta, Node
+from agent.workspace.versions.manifest import Delta, ManifestLog, Node
 from tests.sandbox_ui.routes.test_routes import ENDED, STARTED, write_step
 from tests.support import httpx
 from tests.support.recorded_runs import write_ended_run

@@ -10,7 +10,7 @@ import pytest
 
 from agent.runs.folder import RunFolder
 from agent.workspace.versions.blobs import BlobStore
-from agent.workspace.versions.log import ManifestLog
+from agent.workspace.versions.manifest import ManifestLog
 from agent.workspace.versions.snapshots import SnapshotTracker
 from tests.support import httpx
 
