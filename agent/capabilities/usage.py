@@ -1,4 +1,4 @@
-"""What a call, a step or a run used of the computer, and how that is known."""
+"""What a call, a step or a run used of the computer, how that is known, and at which rates."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -86,3 +86,54 @@ def _read(one: tuple[str, ...] | None, other: tuple[str, ...] | None) -> tuple[s
 
 def _sum(one: N | None, other: N | None) -> N | None:
     return other if one is None else one if other is None else one + other
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rates:
+    """Shares of steps, from 0 to 1, that used a capability."""
+
+    external: float
+    file: float
+    compute: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapabilityRates:
+    """The rates of a run over its ``steps``, by parsed and observed use."""
+
+    ours: Rates
+    observed: Rates
+    paper: Rates
+    steps: int
+
+
+def rates(usages: Iterable[CapabilityUsage | None]) -> CapabilityRates | None:
+    """Return the rates of a run; None without steps, or if a step's use was not recorded.
+
+    A share of the other steps would be another figure. A step without a tool call has an empty
+    ``CapabilityUsage``.
+    """
+    known = list(usages)
+    recorded = [each for each in known if each is not None]
+    if not known or len(recorded) < len(known):
+        return None
+
+    def share(name: Capability, *evidence: str) -> float:
+        return sum(each.evidence(name) in evidence for each in recorded) / len(recorded)
+
+    def paper(name: Capability) -> float:
+        return sum(name in each.paper for each in recorded) / len(recorded)
+
+    def of(*evidence: str) -> Rates:
+        return Rates(
+            external=share("external", *evidence),
+            file=share("file", *evidence),
+            compute=share("compute", *evidence),
+        )
+
+    return CapabilityRates(
+        ours=of("observed", "parsed"),
+        observed=of("observed"),
+        paper=Rates(external=paper("external"), file=paper("file"), compute=paper("compute")),
+        steps=len(recorded),
+    )

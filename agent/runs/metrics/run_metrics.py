@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent.capabilities import CapabilityRates, rates
+from agent.capabilities.usage import CapabilityRates, rates
 from agent.runs.requests.tokens import step_tokens, token_totals
 from agent.runs.state import CallSummary, RunState
 from agent.tools.actions import BASH, EDITOR, SUBMIT

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self, TextIO
 
-from agent.capabilities import Rates
+from agent.capabilities.usage import Rates
 from agent.errors import TaskError
 from agent.grading.grade import grader_of
 from agent.tasks.scoring import Score, expected_of, score_domains

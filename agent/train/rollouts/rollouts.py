@@ -16,7 +16,7 @@ from agent import prompts
 from agent.api.models import ModelArgument
 from agent.api.placement import Placement, RunOrder, portable_inputs
 from agent.api.studio import Studio
-from agent.capabilities import CapabilityRates, rates
+from agent.capabilities.usage import CapabilityRates, rates
 from agent.errors import NoNodeLeft, StudioError, WorkspaceError
 from agent.events import (
     Event,

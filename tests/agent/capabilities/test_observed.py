@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from agent import Settings, Studio, load_settings
-from agent.capabilities import CapabilityUsage, rates
 from agent.capabilities.observed import call_usage
 from agent.capabilities.parsed import CallReader
+from agent.capabilities.usage import CapabilityUsage, rates
 from agent.events import ToolEnded, decode, encode
 from agent.models.base import ToolCall
 from agent.sandbox.network.policy import NetworkRequest

@@ -2,9 +2,8 @@
 
 import pytest
 
-from agent.capabilities import CapabilityUsage, Rates, rates
 from agent.capabilities.paper import paper_capabilities
-from agent.capabilities.usage import combine, with_written
+from agent.capabilities.usage import CapabilityUsage, Rates, combine, rates, with_written
 
 
 def test_an_observation_outweighs_what_was_parsed() -> None:

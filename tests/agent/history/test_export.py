@@ -3,7 +3,7 @@
 import csv
 import io
 
-from agent.capabilities import CapabilityUsage
+from agent.capabilities.usage import CapabilityUsage
 from agent.events import Event, ToolStarted
 from agent.history.export import COLUMNS, conversation_markdown, steps_csv
 from agent.models.base import Usage

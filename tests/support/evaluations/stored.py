@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from agent.capabilities.rates import CapabilityRates, Rates
+from agent.capabilities.usage import CapabilityRates, Rates
 from agent.experiments.experiment import Experiment, Member
 from agent.experiments.folder import ExperimentFolder
 from agent.experiments.suite import Suite

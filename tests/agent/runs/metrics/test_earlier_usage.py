@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from agent.capabilities import CapabilityUsage
+from agent.capabilities.usage import CapabilityUsage
 from agent.events import Event, ToolEnded, ToolStarted
 from agent.runs.metrics.earlier_usage import EarlierUsage
 from agent.sandbox.network.policy import NetworkRequest

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from agent.capabilities import CapabilityUsage, Rates
+from agent.capabilities.usage import CapabilityUsage, Rates
 from agent.events import (
     Event,
     ModelAnswered,

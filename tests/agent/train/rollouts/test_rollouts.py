@@ -11,7 +11,7 @@ import pytest
 
 from agent import prompts
 from agent.api.studio import Studio
-from agent.capabilities import Rates
+from agent.capabilities.usage import Rates
 from agent.errors import ModelRefused, TaskError
 from agent.history.index import History
 from agent.limits import Limits
