@@ -110,23 +110,22 @@ def run_round(round_: Round) -> Iterator[Event]:
 
 class _RoundRunner:
     def __init__(self, round_: Round) -> None:
-        self._model = round_.model
         self._toolbox = round_.toolbox
         self._stop = round_.stop
         self._limits = round_.limits
         self._describe_user_changes = round_.describe_user_changes
         self._verify_claims = round_.verify_claims
-        self._meter = self.meter = UsageMeter(round_.limits, round_.previous_totals)
+        self.meter = UsageMeter(round_.limits, round_.previous_totals)
         tools = round_.toolbox.schemas if round_.toolbox else ()
         turn = (
             round_.model, round_.conversation, tools, round_.limits, round_.stop, round_.recording,
         )  # fmt: skip
         self._conversation = round_.conversation
-        self._summariser = Summariser(*turn, self._meter)
+        self._summariser = Summariser(*turn, self.meter)
         self._turn_runner = TurnRunner(*turn, self._summariser.summarise)
         self._steering = round_.steering
         self._reviewer = CallReviewer(
-            round_.steering, self._meter, round_.stop, round_.read_file,
+            round_.steering, self.meter, round_.stop, round_.read_file,
             round_.conversation.unsent_observations,
         )  # fmt: skip
         self._step = round_.previous_steps
@@ -157,7 +156,7 @@ class _RoundRunner:
         if outcome.status == "answered" and not answer:
             outcome = _Outcome("failed", EMPTY_ANSWER)
         yield RunEnded(
-            status=outcome.status, reason=outcome.reason, answer=answer, totals=self._meter.totals
+            status=outcome.status, reason=outcome.reason, answer=answer, totals=self.meter.totals
         )
 
     def _run_steps(self) -> Generator[Event, None, _Outcome]:
@@ -179,7 +178,7 @@ class _RoundRunner:
         if not self._steering.is_paused:
             return
         began = time.monotonic()
-        with self._meter.waiting_for_user():
+        with self.meter.waiting_for_user():
             self._steering.begin_pause(self._conversation.unsent_observations())
             yield Paused(step=self._step)
             while (edited := self._steering.wait_while_paused(self._stop)) is not None:
@@ -216,25 +215,25 @@ class _RoundRunner:
         yield from self._begin_step()
         if self._stop.is_set:
             return self._stopped_outcome()
-        answer = yield from self._turn_runner.run(self._step, self._meter.turn_seconds())
+        answer = yield from self._turn_runner.run(self._step, self.meter.turn_seconds())
         if answer is None:
             return self._stopped_outcome()
-        self._meter.count_turn(answer.usage, estimated=answer.estimated, seconds=answer.seconds)
+        self.meter.count_turn(answer.usage, estimated=answer.estimated, seconds=answer.seconds)
         outcome = yield from self._handle_answer(answer)
-        yield StepEnded(step=self._step, totals=self._meter.totals)
+        yield StepEnded(step=self._step, totals=self.meter.totals)
         return outcome
 
     def _begin_step(self) -> Iterator[Event]:
         """Begin a step; first summarise older steps if the context is nearly full."""
         self._step += 1
         self._steering.begin_turn()
-        last = self._meter.limit_allowing_one_turn()
+        last = self.meter.limit_allowing_one_turn()
         summarises = last in (None, "token_limit") and self._summariser.is_due
         self._last_limit = None if summarises else last
         yield StepStarted(step=self._step, note=self._step_note(self._last_limit))
         yield from self._deliver_messages()
         if summarises:
-            seconds = self._meter.turn_seconds()
+            seconds = self.meter.turn_seconds()
             freed = yield from self._summariser.summarise(self._step, seconds)
             if not freed and not self._stop.is_set:
                 yield from self._go_on_without_summary()
@@ -244,7 +243,7 @@ class _RoundRunner:
         cleared = clear_observations(self._conversation, self._step)
         if cleared is not None:
             yield cleared
-        self._last_limit = self._meter.limit_allowing_one_turn()
+        self._last_limit = self.meter.limit_allowing_one_turn()
         if self._last_limit is not None and self._toolbox is not None:
             yield Reminder(step=self._step, text=last_turn_note(LIMIT_REASONS[self._last_limit]))
 
@@ -254,7 +253,7 @@ class _RoundRunner:
         changes = self._describe_user_changes()
         prefix = f"\n\n{changes}" if changes else ""
         why = LIMIT_REASONS[last] if last is not None else ""
-        return prefix + step_note(self._meter.steps_remaining, why)
+        return prefix + step_note(self.meter.steps_remaining, why)
 
     def _handle_answer(self, answer: ModelAnswered) -> Generator[Event, None, _Outcome | None]:
         if answer.text.strip():
@@ -324,7 +323,7 @@ class _RoundRunner:
 
     def _is_out_of_time_for(self, call: ToolCall) -> bool:
         """Return whether the time is up for this call; ``submit`` is always allowed."""
-        return self._meter.is_out_of_time and call.name != SUBMIT
+        return self.meter.is_out_of_time and call.name != SUBMIT
 
     def _execute(self, call: ToolCall, *, cut: bool) -> Generator[Event, None, bool]:
         toolbox = self._toolbox
@@ -359,7 +358,7 @@ class _RoundRunner:
                 call, ToolOutcome(ok=False, text=_SANDBOX_LOST_RESULT, end_reason="lost")
             )
             raise
-        self._meter.count_sandbox(outcome.seconds, outcome.peak_memory)
+        self.meter.count_sandbox(outcome.seconds, outcome.peak_memory)
         yield self._tool_ended(call, replace(outcome, text=outcome.text + reviewed.note))
         return outcome.submitted
 
@@ -367,7 +366,7 @@ class _RoundRunner:
         self, toolbox: Toolbox, call: ToolCall, action: Action
     ) -> Generator[Event, None, ToolOutcome]:
         live = OutputDecoder()
-        for item in toolbox.run(action, self._stop, max_seconds=self._meter.seconds_left()):
+        for item in toolbox.run(action, self._stop, max_seconds=self.meter.seconds_left()):
             if isinstance(item, ToolOutcome):
                 return item
             text = live.decode(item)

@@ -158,9 +158,7 @@ class SandboxSession:
         try:
             self._versions.append(step, delta)
         except OSError:
-            self._snapshots = (
-                self._create_snapshots()
-            )  # the next snapshot finds these changes again
+            self._snapshots = self._create_snapshots()  # its next one finds these changes again
             raise
 
     def _create_snapshots(self) -> SnapshotTracker:

@@ -66,9 +66,8 @@ class ProcessSandbox(SupervisedSandbox):
         return Connection(ours)
 
     def _environment(self) -> dict[str, str]:
-        python = Path(
-            sys.base_prefix, "bin"
-        )  # the base interpreter: packages that a model installs stay out of our environment
+        # The base interpreter: packages that a model installs stay out of our environment.
+        python = Path(sys.base_prefix, "bin")
         return {
             "HOME": self._home,
             "LANG": "C.UTF-8",

@@ -7,6 +7,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -130,10 +131,7 @@ class SupervisedSandbox(ABC):
         ):
             raise ToolError("The input is too long; write it to a file instead.", errno.E2BIG)
         keep = self._keep_bytes
-
-        def begin(link: Link) -> Generator[OutputChunk | CommandEnd, None, None]:
-            return shell.spawn(link, request, timeout=timeout, keep_bytes=keep, stop=stop)
-
+        begin = partial(shell.spawn, request=request, timeout=timeout, keep_bytes=keep, stop=stop)
         return self._run_command(begin, stop)
 
     def _execute_exclusively(
@@ -142,10 +140,7 @@ class SupervisedSandbox(ABC):
         if not self._command_lock.acquire(blocking=False):
             raise SandboxError("Another command is still running in this sandbox.")
         keep = self._keep_bytes
-
-        def begin(link: Link) -> Generator[OutputChunk | CommandEnd, None, None]:
-            return shell.execute(link, text, timeout=timeout, keep_bytes=keep, stop=stop)
-
+        begin = partial(shell.execute, command=text, timeout=timeout, keep_bytes=keep, stop=stop)
         try:
             with contextlib.closing(self._run_command(begin, stop)) as items:
                 for item in items:

@@ -212,10 +212,8 @@ class DockerSandbox(SupervisedSandbox):
 
     def _connect(self) -> Connection:
         if self._connected:
-            seconds, self._recovery_seconds = (
-                self._recovery_seconds,
-                0.0,
-            )  # wait only once per outage
+            # Wait only once per outage.
+            seconds, self._recovery_seconds = self._recovery_seconds, 0.0
             wait_for_engine(self._client, self._stop, seconds)
             self._recovery_seconds = RECOVERY_SECONDS
         with engine_errors("The sandbox's shell cannot be started"):
