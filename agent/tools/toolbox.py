@@ -75,15 +75,10 @@ class Toolbox:
         output_limits: OutputLimits | None = None,
         custom: Mapping[str, Tool] | None = None,
     ) -> None:
-        self._sandbox = sandbox
+        self.sandbox = sandbox
         self._limits = limits or TimeLimits()
         self._output_limits = output_limits or OutputLimits()
         self._custom = custom or {}
-
-    @property
-    def sandbox(self) -> Sandbox:
-        """The sandbox in which the calls run."""
-        return self._sandbox
 
     @property
     def schemas(self) -> tuple[ToolSchema, ...]:
@@ -98,9 +93,9 @@ class Toolbox:
     def read_answer(self) -> str:
         """Return the content of ``output/answer.txt``, empty without; why not, in brackets."""
         try:
-            if self._sandbox.kind(ANSWER_FILE) != "file":
+            if self.sandbox.kind(ANSWER_FILE) != "file":
                 return ""
-            data = self._sandbox.read(ANSWER_FILE, limit=_MAX_ANSWER_BYTES)
+            data = self.sandbox.read(ANSWER_FILE, limit=_MAX_ANSWER_BYTES)
         except ToolError as error:
             return f"[{error}]"
         return sanitize(data.decode("utf-8", "replace")).strip()
@@ -136,7 +131,7 @@ class Toolbox:
         collector = OutputCollector(self._output_limits)
         result = CommandEnd(None, "lost", 0.0)
         try:
-            items = self._sandbox.execute(command, timeout=timeout, stop=stop)
+            items = self.sandbox.execute(command, timeout=timeout, stop=stop)
         except ToolError as error:
             return ToolOutcome.failed(f"Error: {error}")
         for item in items:
@@ -145,7 +140,7 @@ class Toolbox:
                 yield item
             else:
                 result = item
-        requests = tuple(self._sandbox.take_network_requests())
+        requests = tuple(self.sandbox.take_network_requests())
         return ToolOutcome(
             ok=result.end_reason == "exit" and result.exit_code == 0,
             text=collector.observation(result, timeout=timeout) + describe_refusals(requests),
@@ -185,7 +180,7 @@ class Toolbox:
         result, printed = bytearray(), bytearray()
         end = CommandEnd(None, "lost", 0.0)
         try:
-            items = self._sandbox.spawn(
+            items = self.sandbox.spawn(
                 tool.command(), timeout=seconds, stop=stop, input=tool.input(arguments)
             )
             for item in items:
@@ -205,7 +200,7 @@ class Toolbox:
         elif not ok:
             message = printed.decode("utf-8", "replace").strip()
             text = f"Error: {tool.name} failed with exit code {end.exit_code}.\n{message}"
-        requests = tuple(self._sandbox.take_network_requests())
+        requests = tuple(self.sandbox.take_network_requests())
         outcome = self._result(tool, text, ok=ok, end_reason=end.end_reason, seconds=end.seconds)
         return replace(
             outcome,
@@ -236,7 +231,7 @@ class Toolbox:
         return ToolOutcome(ok=ok, text=result, seconds=time.monotonic() - started)
 
     def _apply(self, operation: View | Create | Replace | Insert) -> str:
-        sandbox, path = self._sandbox, operation.path
+        sandbox, path = self.sandbox, operation.path
         match operation:
             case View():
                 return self._view(operation)
@@ -253,7 +248,7 @@ class Toolbox:
         return edited.message
 
     def _refuse_existing(self, path: str) -> None:
-        kind = self._sandbox.kind(path)
+        kind = self.sandbox.kind(path)
         if kind != "missing":
             what = "" if kind == "other" else f" (a {kind})"
             raise ToolError(
@@ -262,22 +257,22 @@ class Toolbox:
             )
 
     def _read(self, path: str) -> bytes:
-        kind = self._sandbox.kind(path)
+        kind = self.sandbox.kind(path)
         if kind == "missing":
             raise ToolError(f"Path not found: {path}")
         if kind != "file":
             raise ToolError(f"{path} is not a file" + (", but a folder." * (kind == "folder")))
-        return self._sandbox.read(path, limit=editor.MAX_FILE_BYTES)
+        return self.sandbox.read(path, limit=editor.MAX_FILE_BYTES)
 
     def _view(self, operation: View) -> str:
-        if self._sandbox.kind(operation.path) == "folder":
+        if self.sandbox.kind(operation.path) == "folder":
             ignored = "\nNote: view_range has no meaning for a folder and was ignored."
             return self._listing(operation.path) + ignored * (operation.view_range is not None)
         return editor.view(self._read(operation.path), operation.path, operation.view_range)
 
     def _listing(self, path: str) -> str:
         """Return the files two levels deep with sizes; note how many a limit left out."""
-        entries = self._sandbox.list_folder(path, depth=2, limit=_MAX_LISTED_ENTRIES + 1)
+        entries = self.sandbox.list_folder(path, depth=2, limit=_MAX_LISTED_ENTRIES + 1)
         rows: list[str] = []
         room = _MAX_LISTING_CHARACTERS
         for entry in entries[:_MAX_LISTED_ENTRIES]:
