@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent.errors import EditConflict
-from agent.workspace import operations, rename
+from agent.workspace import operations, tree
 from agent.workspace.files import ANY_VERSION, Workspace
 from agent.workspace.paths import ROOT, RelPath
 from agent.workspace.staging import UNDO_SECONDS
@@ -26,7 +26,7 @@ def workspace(tmp_path: Path) -> Workspace:
 def rename_method(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rename with the kernel's flags, and as on a file system without them."""
     if request.param == "reserved names":
-        monkeypatch.setattr(rename, "_libc", object())
+        monkeypatch.setattr(tree, "_libc", object())
 
 
 def write_files(workspace: Workspace, **files: str) -> None:

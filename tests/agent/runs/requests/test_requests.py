@@ -25,7 +25,6 @@ from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import RecordedRun, Task
 from agent.runs.requests import log as request_log
 from agent.runs.requests import records, snippets
-from agent.runs.requests import response as response_module
 from agent.runs.requests.body import rebuild_request
 from agent.runs.requests.log import RequestLog
 from agent.runs.requests.records import read_log, read_response
@@ -190,8 +189,8 @@ def test_the_requests_of_a_round_open_two_files(
 def test_of_a_long_response_the_beginning_and_the_end_are_kept(
     run: RecordedRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(response_module, "MAX_RESPONSE_BYTES", 2000)
-    monkeypatch.setattr(response_module, "TAIL_BYTES", 300)
+    monkeypatch.setattr(records, "MAX_RESPONSE_BYTES", 2000)
+    monkeypatch.setattr(records, "TAIL_BYTES", 300)
     folder, _ = play_turns(run, Turn(text="gull " * 2000, calls=[SUBMIT]))
     raw = read_response(folder.requests, read_log(folder.requests)[0])
     assert raw
