@@ -91,10 +91,6 @@ class RunFolder:
         self.id = run_id
         self.data = data
         self.path = data / "runs" / run_id
-        self.journal = self.path / "journal.jsonl"
-        self.manifests = self.path / "manifests.jsonl"  # deltas
-        self.outputs = self.path / "outputs"  # those too long for the journal
-        self.requests = self.path / "requests"  # missing in runs of earlier versions
         self._metadata = metadata
         self._unknown: dict[str, Any] = {}  # what a newer version wrote: it is kept
         self._lock = threading.Lock()
@@ -213,6 +209,26 @@ class RunFolder:
         """Return the run's files, whose disk image is mounted when they are used."""
         mounted = partial(volume.in_use, self.sandbox_folder)
         return Workspace(self.sandbox_folder / "workspace", fallback=fallback, mounted=mounted)
+
+    @property
+    def journal(self) -> Path:
+        """The journal file."""
+        return self.path / "journal.jsonl"
+
+    @property
+    def outputs(self) -> Path:
+        """The folder of outputs too long for the journal."""
+        return self.path / "outputs"
+
+    @property
+    def requests(self) -> Path:
+        """The folder of the log of requests; missing in runs of earlier versions."""
+        return self.path / "requests"
+
+    @property
+    def manifests(self) -> Path:
+        """The file of manifest deltas."""
+        return self.path / "manifests.jsonl"
 
     @property
     def title(self) -> str:

@@ -23,7 +23,7 @@ from agent.limits import Limits
 from agent.loop.conversation import Conversation
 from agent.models.base import AssistantMessage, Message, SystemMessage, ToolResult, UserMessage
 from agent.runs import journal
-from agent.runs.compatibility.unreadable_events import decode_line
+from agent.runs.compatibility import decode_line
 from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import RecordedRun, Task
 from agent.runs.summary import measured
