@@ -56,7 +56,10 @@ class Timeline extends RunTimeline {
 
   showState(state) {
     const text = this.wantedText;
-    if (!state.rounds.length) return this.reset();
+    if (!state.rounds.length) {
+      this.reset();
+      return this.showWelcome();
+    }
     super.showState(state);
     return text ? this.find(text) : undefined;
   }
