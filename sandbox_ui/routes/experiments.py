@@ -4,14 +4,13 @@ They are the same below ``/api/comparisons`` and ``/api/evaluations``; only what
 """
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from agent.errors import UsageError
 from agent.experiments import suites
@@ -38,11 +37,12 @@ from sandbox_ui.experiments.stream import (
 )
 from sandbox_ui.routes.helpers import (
     EXPERIMENT_PATHS,
+    Routes,
+    at,
     change_title_or_pin,
     download_headers,
     json_response,
     read_json,
-    route,
 )
 from sandbox_ui.routes.reports import report_response
 from sandbox_ui.runs.manager import RunManager
@@ -53,7 +53,11 @@ _HIDDEN_SETTINGS = ("baseUrl", "extraBody")
 _NOTHING_TO_DO = {"canEdit": False, "canResume": False, "canRetry": False}
 
 
-class ExperimentRoutes:
+def _below(path: str) -> list[str]:
+    return [f"{experiment}/{path}" for experiment in EXPERIMENT_PATHS]
+
+
+class ExperimentRoutes(Routes):
     """Routes of experiments.
 
     Args:
@@ -68,26 +72,17 @@ class ExperimentRoutes:
         self._closing = closing
         self._limiter = PerUserLimiter(_MAX_AT_ONCE, 1)
 
-    @property
-    def routes(self) -> Iterator[Route]:
-        """Routes, to be registered before Gradio's."""
-        yield route("/api/comparisons", partial(self.create, ComparisonRequest), "POST")
-        yield route("/api/comparisons/from-runs", self.create_from_runs, "POST")
-        yield route("/api/evaluations", partial(self.create, EvaluationRequest), "POST")
-        yield route("/api/evaluations", self.list_evaluations)
-        yield route("/api/suites", self.suites)
-        for path in EXPERIMENT_PATHS:
-            yield route(path, self.read)
-            yield route(path, self.change, "PATCH")
-            yield route(path, self.delete, "DELETE")
-            yield route(f"{path}/events", self.events)
-            yield route(f"{path}/export.{{kind}}", self.export)
-            yield route(f"{path}/stop", self.stop, "POST")
-            yield route(f"{path}/resume", self.resume, "POST")
-            yield route(f"{path}/retry-infrastructure", self.retry, "POST")
+    @at("/api/comparisons", method="POST")
+    async def create_comparison(self, request: Request) -> Response:
+        """Start a comparison: ``{"id": …}``."""
+        return await self._create(ComparisonRequest, request)
 
-    async def create(self, kind: type[ExperimentRequest], request: Request) -> Response:
-        """Start an experiment: ``{"id": …}``."""
+    @at("/api/evaluations", method="POST")
+    async def create_evaluation(self, request: Request) -> Response:
+        """Start an evaluation: ``{"id": …}``."""
+        return await self._create(EvaluationRequest, request)
+
+    async def _create(self, kind: type[ExperimentRequest], request: Request) -> Response:
         access = get_access(request)
         user = access.user
         asked: Any = parse(kind, await read_json(request))
@@ -96,6 +91,7 @@ class ExperimentRoutes:
         async with self._limiter.slot(access.limiter_key):
             return json_response({"id": await run_sync(self._manager.create, asked, user)}, 201)
 
+    @at("/api/comparisons/from-runs", method="POST")
     async def create_from_runs(self, request: Request) -> Response:
         """Compare 2 to 12 ``runs`` that exist: ``{"id": …}``; 409 with what differs."""
         access, body = get_access(request), await read_json(request)
@@ -113,23 +109,27 @@ class ExperimentRoutes:
             return json_response({"error": str(error), "differences": error.differences}, 409)
         return json_response({"id": comparison}, 201)
 
+    @at("/api/suites")
     async def suites(self, request: Request) -> Response:
         """Return the ``suites``, and whether the user may name data on the server (``paths``)."""
         user = get_access(request).user
         return json_response({"suites": await run_sync(_suites), "paths": user.operator})
 
+    @at("/api/evaluations")
     async def list_evaluations(self, request: Request) -> Response:
         """List the user's ``evaluations``, newest first."""
         owner = get_access(request).owner_filter
         listed = await run_sync(self._manager.in_brief, "evaluation", owner)
         return json_response({"evaluations": listed})
 
+    @at(*EXPERIMENT_PATHS)
     async def read(self, request: Request) -> Response:
         """Return the experiment; with ``overview=1`` without an evaluation's tasks and cells."""
         short = request.query_params.get("overview", "") == "1"
         describe = self._manager.overview if short else self._manager.describe
         return json_response(await self._shown(request, describe))
 
+    @at(*_below("events"))
     async def events(self, request: Request) -> Response:
         """Stream the experiment and its runs; see ``sandbox_ui.experiments.stream``.
 
@@ -156,6 +156,7 @@ class ExperimentRoutes:
             can_edit=access.can_edit_group(experiment),
         )
 
+    @at(*_below("export.{kind}"))
     async def export(self, request: Request) -> Response:
         """Return the table as csv, json, tex or md, the figure as svg or png, all as html."""
         kind = request.path_params["kind"]
@@ -170,6 +171,7 @@ class ExperimentRoutes:
         content = await self._limiter.run(key, partial(export, shown, kind))
         return Response(content, headers=download_headers(name), media_type=MEDIA_TYPES[kind])
 
+    @at(*_below("stop"), method="POST")
     async def stop(self, request: Request) -> Response:
         """Stop all runs, or those of the ``member`` with this index; start no more of them."""
         body = await read_json(request) if await request.body() else {}
@@ -179,18 +181,22 @@ class ExperimentRoutes:
         await run_sync(self._manager.stop, _id(request), member)
         return Response(status_code=204)
 
+    @at(*_below("resume"), method="POST")
     async def resume(self, request: Request) -> Response:
         """Start the runs that are missing; keys are given again."""
         return await self._continue(request, self._manager.resume)
 
+    @at(*_below("retry-infrastructure"), method="POST")
     async def retry(self, request: Request) -> Response:
         """Start again the runs with infrastructure errors, and only those."""
         return await self._continue(request, self._manager.retry_infrastructure)
 
+    @at(*EXPERIMENT_PATHS, method="PATCH")
     async def change(self, request: Request) -> Response:
         """Change the ``title`` (empty: the task's first line, the suites' titles) or ``pinned``."""
         return await change_title_or_pin(request, self._manager, _id(request))
 
+    @at(*EXPERIMENT_PATHS, method="DELETE")
     async def delete(self, request: Request) -> Response:
         """Delete the experiment; with ``runs=1`` also the runs that it started."""
         with_runs = request.query_params.get("runs", "") == "1"

@@ -5,7 +5,6 @@ from contextlib import suppress
 from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
-from starlette.routing import Route
 
 from agent.errors import RunError
 from sandbox_ui.auth import share_links
@@ -15,17 +14,19 @@ from sandbox_ui.experiments.manager import ExperimentManager
 from sandbox_ui.routes.helpers import (
     EXPERIMENT_PATHS,
     RUN_PATH,
+    Routes,
+    at,
     get_run_id,
     json_response,
-    route,
 )
 from sandbox_ui.runs.manager import RunManager
 
 _INVALID_LINK_MESSAGE = "This link is no longer valid. Ask the sender for a new one."
+_LINKS = [f"{path}/links" for path in (RUN_PATH, *EXPERIMENT_PATHS)]
 _PARAMETERS = {"comparison": "compare", "evaluation": "evaluation"}
 
 
-class ShareLinkRoutes:
+class ShareLinkRoutes(Routes):
     """Routes for shared links.
 
     Args:
@@ -41,27 +42,13 @@ class ShareLinkRoutes:
         self._experiments = experiments
         self._identities = identities
 
-    @property
-    def routes(self) -> list[Route]:
-        """Routes, to be registered before Gradio's."""
-        return [
-            *(
-                each
-                for path in (RUN_PATH, *EXPERIMENT_PATHS)
-                for each in (
-                    route(f"{path}/links", self.create, "POST"),
-                    route(f"{path}/links", self.revoke_all, "DELETE"),
-                    route(f"{path}/links", self.count, permission="edit"),
-                )
-            ),
-            route("/shared/{token}", self.open),
-        ]
-
+    @at(*_LINKS, method="POST")
     async def create(self, request: Request) -> Response:
         """Create a link, relative to the studio's URL: ``{"path": "shared/…"}``."""
         token = await run_sync(share_links.create, await run_sync(self._folder, request))
         return json_response({"path": f"shared/{token}"}, 201)
 
+    @at(*_LINKS, method="DELETE")
     async def revoke_all(self, request: Request) -> Response:
         """Revoke all links; viewers lose access within seconds."""
         folder = await run_sync(self._folder, request)
@@ -72,11 +59,13 @@ class ShareLinkRoutes:
             self._experiments.followers.notify(folder.id)
         return Response(status_code=204)
 
+    @at(*_LINKS, permission="edit")
     async def count(self, request: Request) -> Response:
         """Return the number of links."""
         folder = await run_sync(self._folder, request)
         return json_response({"links": len(folder.share_link_digests)})
 
+    @at("/shared/{token}")
     async def open(self, request: Request) -> Response:
         """Store the link in the browser's cookie, and redirect to what it shows."""
         query = await run_sync(self._query_for, request.path_params["token"])
