@@ -63,8 +63,7 @@ class Documents:
                 return known.described
             if not fresh and time.monotonic() - known.at < max(_SECONDS, _SHARE * known.took):
                 return known.described
-        described = self._describe(experiment)
-        return {name: each for name, each in described.items() if name not in ("tasks", "cells")}
+        return _without_cells(self._describe(experiment))
 
     def forget(self, experiment: str) -> None:
         """Describe an experiment anew: its title has changed, or it was deleted."""
@@ -84,10 +83,13 @@ class Documents:
         described = describe(folder, summaries, running=running or continued)
         if folder.definition.suites:
             described["cursor"] = cursor
-        short = {name: each for name, each in described.items() if name not in ("tasks", "cells")}
-        now = time.monotonic()
+        short, now = _without_cells(described), time.monotonic()
         with self._lock:
             self._known[experiment] = _Known(cursor, running, now, now - began, short)
             while len(self._known) > _MAX_KNOWN:
                 self._known.pop(next(iter(self._known)))
         return described
+
+
+def _without_cells(described: dict[str, Any]) -> dict[str, Any]:
+    return {name: each for name, each in described.items() if name not in ("tasks", "cells")}

@@ -41,7 +41,7 @@ const capitalised = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 export const domainName = (domain) => (domain === "all" ? "All domains" : capitalised(domain));
 
 /** What an experiment is called: a comparison has one task, an evaluation suites of them. */
-export const nounOf = ({ suites }) => (suites ? "evaluation" : "comparison");
+const nounOf = ({ suites }) => (suites ? "evaluation" : "comparison");
 
 /** The members, the baseline first. */
 export const inOrder = ({ members, baseline }) => [members[baseline], ...members.filter(({ index }) => index !== baseline)];

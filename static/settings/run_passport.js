@@ -8,7 +8,7 @@ import { passportTable } from "./passport.js";
 const SHOWN = ["api", "context"]; // facts that the chip itself shows
 
 /** Show what was known of a model when a run began. */
-export function openPassport(model, passport) {
+function openPassport(model, passport) {
   openDialog(
     { name: "passport-dialog", title: "Known of the model", dismissible: true },
     h("p", { class: "dim" }, "What was known when the run began, and how it was found out. Test in the settings renews it."),
