@@ -244,7 +244,7 @@ def create_app(
 ) -> FastAPI:
     """Create the ASGI application; serve it with a single worker.
 
-    The server sets ``app.state.closing`` when it is asked to exit, which ends the pages' streams.
+    On exit the server sets ``app.state.closing``, which ends all event streams.
     ``previews_at_start``: the first preview does not wait for its worker process.
     """
     services = Services.from_settings(settings, provider, previews_at_start)

@@ -1,4 +1,4 @@
-"""The paper's patterns for capability usage, for comparison with ours; labelled as the paper's.
+"""Capability usage by the paper's patterns, shown beside our own classification.
 
 They count turns whose tool call contains a string, also in comments, file names and text.
 """

@@ -64,7 +64,7 @@ class Schedule:
             stop()
 
     def ended(self, key: Key) -> None:
-        """Note that a run has ended, or could not be started."""
+        """Record that a run ended or could not be started."""
         with self._changed:
             self._active.pop(key, None)
             self._changed.notify_all()

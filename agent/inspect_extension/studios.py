@@ -21,7 +21,7 @@ _open: dict[Settings, tuple[Studio, int]] = {}
 
 
 def evaluation_settings(settings: Settings, output_limit: int) -> Settings:
-    """Return the settings of evaluations' sandboxes, whose data folder is not the page's.
+    """Return the settings for the sandboxes of Inspect evaluations.
 
     They have a data folder of their own, so that a cleanup never touches the page's runs, no
     sandboxes in advance, and keep enough of a command's output to tell that it exceeds a limit.

@@ -109,7 +109,7 @@ class GradioGate:
 
 
 def parameters_of(blocks: Blocks) -> Parameters:
-    """Return the parameters of each function of the API, without Gradio's own request."""
+    """Return each API function's parameters, without the request that Gradio injects."""
     return {
         function.api_name: [
             parameter

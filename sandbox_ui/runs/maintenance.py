@@ -29,7 +29,7 @@ class StoppedSandboxes(Protocol):
     """Keeper of stopped sandboxes."""
 
     def remove_expired(self) -> None:
-        """Remove sandboxes that have been stopped for too long."""
+        """Remove sandboxes stopped longer than the retention period."""
 
 
 class Maintenance:

@@ -19,7 +19,7 @@ WAITING_MESSAGE = "Waiting for the built-in model, which answers one run at a ti
 class BuiltinModel:
     """The built-in model for one conversation, loaded by the first request.
 
-    The adapter was trained for the tools; with it, plain mode calls tools that do not exist.
+    The adapter is for tool use only: with it, plain mode would call tools that do not exist.
     """
 
     metered = True

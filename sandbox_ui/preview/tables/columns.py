@@ -45,7 +45,7 @@ def is_date(text: str) -> bool:
 
 
 def has_header(rows: Sequence[Sequence[Any]], request: PreviewRequest) -> bool:
-    """Return whether the first row is a header: it has been asked for, or its texts differ."""
+    """Return whether the first row is a header, as requested or by its texts."""
     if request.options.get("header") in ("0", "1"):
         return request.options["header"] == "1" and bool(rows)
     if len(rows) < 2:

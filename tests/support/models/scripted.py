@@ -1,4 +1,4 @@
-"""A model with scripted turns, without HTTP, and turns of it."""
+"""A scripted model without HTTP, and helpers that make its turns."""
 
 import json
 import threading
