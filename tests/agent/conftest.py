@@ -1,4 +1,4 @@
-"""A process sandbox, and a run that uses one."""
+"""A process sandbox, a run that uses one, and the frame of reports."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.report import page
 from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import RecordedRun
 from agent.sandbox.process import ProcessSandbox
@@ -29,3 +30,18 @@ def run(provider: LocalSandboxProvider) -> Iterator[RecordedRun]:
     folder = RunFolder.create(provider.data, provider.create_workspace())
     with RecordedRun(folder, provider) as run:
         yield run
+
+
+_FRAME = (
+    "<!doctype html>\n<html>\n<head>\n<!-- head -->\n</head>\n<body>\n<!-- data -->\n"
+    "<script>show()</script>\n</body>\n</html>\n"
+)
+
+
+@pytest.fixture
+def frame(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A report's frame without the page's modules: a checkout has the bundle only once made."""
+    file = tmp_path_factory.mktemp("frame") / "report.html"
+    file.write_text(_FRAME)
+    monkeypatch.setattr(page, "_FRAME", file)
+    return file

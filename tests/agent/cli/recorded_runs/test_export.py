@@ -121,6 +121,7 @@ def test_a_format_that_a_comparison_does_not_have_is_refused(
     assert "is exported as csv, json" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("frame")
 def test_a_run_is_exported_as_a_report(data: Path, tmp_path: Path) -> None:
     folder = write_ended_run(data, "Count the words.", files={"output/a.txt": b"three words here"})
     report = tmp_path / "report.html"
