@@ -14,7 +14,7 @@ _SHELL_RESTARTED = (
 _PROCESSES_ENDED = (
     "The sandbox had nearly reached its process limit: its background processes were terminated."
 )
-_START_SECONDS = 5.0
+_START_SECONDS = 30.0  # of a loaded machine; a shell that cannot start exits at once
 
 
 class ShellManager:
