@@ -16,7 +16,15 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from agent.capabilities.usage import CapabilityUsage
 from agent.errors import JournalError
-from agent.models.base import FinishReason, OpaqueParts, ReasoningField, ToolCall, TurnTokens, Usage
+from agent.models.base import (
+    FinishReason,
+    OpaqueParts,
+    Picture,
+    ReasoningField,
+    ToolCall,
+    TurnTokens,
+    Usage,
+)
 from agent.sandbox.base import EndReason, StreamName
 from agent.sandbox.network.policy import NetworkAccess, NetworkRequest
 from agent.util import clock
@@ -111,6 +119,7 @@ class RunStarted(_Event):
     history: tuple[EarlierMessage, ...] = ()  # before ``user``, if a client gave any
     spec: dict[str, Any] = field(default_factory=dict)  # ``RunSpec``, without the task
     passport: dict[str, Any] | None = None  # ``Passport.provenance``; None if not tested
+    pictures: tuple[Picture, ...] = ()  # given to the model with ``user``
     format: int = 1  # version of the format that the round is written in
     kind: Literal["run_started"] = "run_started"
 
@@ -124,6 +133,7 @@ class RunContinued(_Event):
     metered: bool
     limits: dict[str, float | None] = field(default_factory=dict)
     passport: dict[str, Any] | None = None
+    pictures: tuple[Picture, ...] = ()  # given to the model with the message
     format: int = 1
     kind: Literal["run_continued"] = "run_continued"
 
@@ -292,6 +302,7 @@ class ToolEnded(_StepEvent):
     cpu_seconds: float | None = None  # of the sandbox; None if unknown
     packages: tuple[str, ...] = ()  # installed meanwhile, as the sandbox reports it
     used: CapabilityUsage | None = None  # None in journals of earlier versions
+    pictures: tuple[Picture, ...] = ()  # that the model gets with the observation
     kind: Literal["tool_ended"] = "tool_ended"
 
 
@@ -325,6 +336,7 @@ class MessageDelivered(_StepEvent):
     text: str
     message: str = ""  # the id that it had while it waited
     sent: float = 0.0
+    pictures: tuple[Picture, ...] = ()  # given to the model with it
     kind: Literal["message_delivered"] = "message_delivered"
 
 
@@ -368,6 +380,15 @@ class ObservationsCleared(_StepEvent):
     call_ids: tuple[str, ...]
     note: str
     kind: Literal["observations_cleared"] = "observations_cleared"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PicturesDropped(_StepEvent):
+    """Text replaces older pictures in the conversation, to free space in the model's context."""
+
+    pictures: tuple[Picture, ...]  # the oldest that it still had, in order
+    note: str  # in place of each, after its source and size
+    kind: Literal["pictures_dropped"] = "pictures_dropped"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -534,6 +555,7 @@ JournalEvent = (
     | CallReviewed
     | ObservationEdited
     | ObservationsCleared
+    | PicturesDropped
     | SummaryStarted
     | SummaryEnded
     | WorkspaceChanged

@@ -14,6 +14,7 @@ from agent.events import (
     ObservationEdited,
     ObservationsCleared,
     Paused,
+    PicturesDropped,
     Preparing,
     ReasoningDelta,
     Reminder,
@@ -105,6 +106,9 @@ class EventPrinter:
             case ObservationsCleared():
                 removed = plural(len(event.call_ids), "older output")
                 self._print_line(f"Removed to free space: {removed}.", _DIM)
+            case PicturesDropped():
+                removed = plural(len(event.pictures), "older picture")
+                self._print_line(f"Replaced by a description to free space: {removed}.", _DIM)
             case _:
                 self._print_steering(event)
 

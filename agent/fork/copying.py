@@ -14,6 +14,7 @@ from agent.events import RunStarted, ToolStarted, WorkspaceChanged
 from agent.loop.steering import Steering
 from agent.runs import journal
 from agent.runs.folder import RunFolder
+from agent.runs.outputs.pictures import pictures_in
 from agent.runs.recorded_run import STEERING_FILE
 from agent.runs.requests.records import log_path, response_path, tools_path
 from agent.util.state_files import open_record
@@ -125,11 +126,15 @@ def copy_manifests(parent: RunFolder, fork: RunFolder, step: int) -> None:
             log.append(number, delta)
 
 
-def link_outputs(parent: RunFolder, fork: RunFolder, step: int) -> None:
-    """Share the files of long outputs, which do not change once their step has ended."""
+def link_outputs(parent: RunFolder, fork: RunFolder, cursor: int, step: int) -> None:
+    """Share the files of long outputs, which do not change once their step has ended.
+
+    Of the pictures, those that the journal names up to ``cursor``.
+    """
+    pictures = pictures_in(parent.journal, cursor)
     for path in sorted(parent.outputs.glob("*")):
         number = path.name.partition("-")[0]
-        if number.isdecimal() and int(number) <= step:
+        if path.name in pictures or (number.isdecimal() and int(number) <= step):
             _link(path, fork.outputs / path.name)
 
 

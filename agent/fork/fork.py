@@ -105,7 +105,7 @@ def fork_run(
             copying.copy_manifests(parent, fork, step)
             copying.copy_approval(parent, fork)
             if step:
-                copying.link_outputs(parent, fork, step)
+                copying.link_outputs(parent, fork, cut.cursor, step)
                 copying.copy_requests(parent, fork, step)
                 event = _event(fork, cut, missing, reinstall=reinstall)
                 if prompt is not None or mode not in (None, cut.state.mode):

@@ -12,6 +12,7 @@ from agent.events import (
     ModelAnswered,
     ObservationEdited,
     ObservationsCleared,
+    PicturesDropped,
     Reminder,
     RunContinued,
     RunStarted,
@@ -24,6 +25,7 @@ from agent.loop.meter import estimate_tokens
 from agent.models.base import (
     AssistantMessage,
     Message,
+    Picture,
     SystemMessage,
     ToolCall,
     ToolResult,
@@ -33,7 +35,7 @@ from agent.models.base import (
 EVENT_KINDS = (
     "run_started", "run_continued", "forked", "reminder", "step_started", "model_answered",
     "tool_ended", "observation_edited", "observations_cleared", "message_delivered",
-    "summary_started", "summary_ended",
+    "pictures_dropped", "summary_started", "summary_ended",
 )  # fmt: skip
 """The kinds of events that change a conversation: a small part of a journal's lines."""
 
@@ -83,7 +85,7 @@ class Conversation:
             case RunStarted():
                 self.messages = [SystemMessage(event.system)] if event.system else []
                 self.messages += map(_earlier_message, event.history)
-                self.messages.append(UserMessage(event.user))
+                self.messages.append(UserMessage(event.user, event.pictures))
                 self._first_user = event.user
                 self._turns = []
             case RunContinued() | Reminder() | MessageDelivered():
@@ -99,18 +101,27 @@ class Conversation:
                 self._answer_open_calls(_MISSING_RESULT)
                 self._add_turn(event)
             case ToolEnded() if self._open_calls.pop(event.call_id, None):
-                self.messages.append(ToolResult(event.call_id, event.name, event.observation))
+                self.messages.append(
+                    ToolResult(event.call_id, event.name, event.observation, event.pictures)
+                )
             case ObservationEdited():
                 self._edit_observation(event)
-            case ObservationsCleared() | SummaryStarted() | SummaryEnded():
+            case (
+                ObservationsCleared() | PicturesDropped() | SummaryStarted() | SummaryEnded()
+            ):  # fmt: skip
                 self._free_space(event)
             case _:
                 pass
 
-    def _free_space(self, event: ObservationsCleared | SummaryStarted | SummaryEnded) -> None:
+    def _free_space(
+        self, event: ObservationsCleared | PicturesDropped | SummaryStarted | SummaryEnded
+    ) -> None:
         match event:
             case ObservationsCleared():
                 self._clear_observations(set(event.call_ids), event.note)
+            case PicturesDropped():
+                for messages in (self.messages, self._unsummarised):
+                    _drop_pictures(messages, len(event.pictures), event.note)
             case SummaryStarted():
                 self._summary_request = self.messages[: self._end_of_step(event.last_step)]
                 _add_user_text(self._summary_request, event.instruction)
@@ -132,6 +143,10 @@ class Conversation:
         """Return the results that no request has contained yet, by the call's id."""
         results = [result for _, result in self._unsent_results()]
         return {result.call_id: result.text for result in reversed(results)}
+
+    def pictures(self) -> list[Picture]:
+        """Return the pictures of the next request, oldest first."""
+        return [picture for message in self.messages for picture in pictures_of(message)]
 
     def call_ids(self) -> set[str]:
         """Return the ids of all calls so far, also of those that a summary has replaced."""
@@ -166,13 +181,14 @@ class Conversation:
         candidates = [
             m.call_id
             for m in results[: max(0, len(results) - keep)]
-            if len(m.text) > _MIN_CLEARED_CHARACTERS
+            if len(m.text) > _MIN_CLEARED_CHARACTERS or m.pictures
         ]
         return tuple(candidates[: (len(candidates) + 1) // 2])
 
     def _add_message(self, event: RunContinued | Reminder | MessageDelivered) -> None:
         self._answer_open_calls(_INTERRUPTED_RESULT)
-        _add_user_text(self.messages, event.text)
+        pictures = () if isinstance(event, Reminder) else event.pictures
+        _add_user_text(self.messages, event.text, pictures)
         if event.text and not isinstance(event, Reminder):
             last_step = self._turns[-1].step if self._turns else 0
             self._user_texts.append((last_step, event.text))
@@ -221,10 +237,8 @@ class Conversation:
         match self.messages[-1] if self.messages and note else None:
             case None:
                 pass
-            case UserMessage(text):
-                self.messages[-1] = UserMessage(text + note)
-            case ToolResult(call_id, name, text):
-                self.messages[-1] = ToolResult(call_id, name, text + note)
+            case UserMessage() | ToolResult() as last:
+                self.messages[-1] = replace(last, text=last.text + note)
             case _:
                 self.messages.append(UserMessage(note.lstrip("\n")))
 
@@ -269,20 +283,45 @@ def _with_prompts(
         return messages
     for index, message in enumerate(messages):
         if isinstance(message, UserMessage) and message.text.startswith(first_user):
-            messages[index] = UserMessage(event.user + message.text.removeprefix(first_user))
+            text = event.user + message.text.removeprefix(first_user)
+            messages[index] = replace(message, text=text)
             break
     return messages
 
 
-def _add_user_text(messages: list[Message], text: str) -> None:
+def _add_user_text(messages: list[Message], text: str, pictures: tuple[Picture, ...] = ()) -> None:
     """Add what a user says; it continues the last message if that is a user's."""
     if not text:
         return  # a fork that continues without a message
     last = messages[-1] if messages else None
     if isinstance(last, UserMessage):
-        messages[-1] = UserMessage(f"{last.text}\n\n{text}")
+        messages[-1] = UserMessage(f"{last.text}\n\n{text}", last.pictures + pictures)
     else:
-        messages.append(UserMessage(text))
+        messages.append(UserMessage(text, pictures))
+
+
+def pictures_of(message: Message) -> tuple[Picture, ...]:
+    """Return the pictures that a message has."""
+    return message.pictures if isinstance(message, UserMessage | ToolResult) else ()
+
+
+def _drop_pictures(messages: list[Message], count: int, note: str) -> None:
+    """Replace the oldest pictures of messages by text."""
+    for index, message in enumerate(messages):
+        if not isinstance(message, UserMessage | ToolResult) or not message.pictures:
+            continue
+        if count <= 0:
+            return
+        dropped = message.pictures[:count]
+        text = "".join(f"\n[{describe_picture(each)}: {note}]" for each in dropped)
+        kept = message.pictures[count:]
+        messages[index] = replace(message, text=message.text + text, pictures=kept)
+        count -= len(dropped)
+
+
+def describe_picture(picture: Picture) -> str:
+    """Return what a picture shows, and its size."""
+    return f"{picture.source} ({picture.width} × {picture.height} pixels)"
 
 
 class LengthEstimate:
@@ -306,7 +345,10 @@ class LengthEstimate:
 
 def estimate_messages(messages: Iterable[Message]) -> int:
     """Return an estimate of the length of messages in tokens."""
-    return sum(estimate_tokens(_text(message)) for message in messages)
+    return sum(
+        estimate_tokens(_text(message)) + sum(each.tokens for each in pictures_of(message))
+        for message in messages
+    )
 
 
 def _earlier_message(message: EarlierMessage) -> Message:

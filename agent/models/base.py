@@ -36,10 +36,27 @@ class SystemMessage:
 
 
 @dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture that the model gets; its bytes are in a file of its run's outputs.
+
+    ``agent.runs.outputs.pictures`` stores and reads them; they have no metadata and never change.
+    """
+
+    file: str  # name: SHA-256 of the bytes in hex, and ``.png`` or ``.jpg``
+    media_type: str  # image/png or image/jpeg
+    width: int  # pixels, as sent
+    height: int
+    size: int  # bytes, as sent
+    source: str  # what it shows: "output/chart.png", "input/scan.pdf, page 37"
+    tokens: int  # an estimate of what it takes in the model's context
+
+
+@dataclass(frozen=True, slots=True)
 class UserMessage:
     """A message from the user, or from the loop on the user's behalf."""
 
     text: str
+    pictures: tuple[Picture, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +89,7 @@ class ToolResult:
     call_id: str
     name: str
     text: str
+    pictures: tuple[Picture, ...] = ()
 
 
 Message = SystemMessage | UserMessage | AssistantMessage | ToolResult

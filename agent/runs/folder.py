@@ -4,7 +4,7 @@
 
     <data>/runs/<run>/run.json         creation time, sandbox, title, whether it is pinned
                       journal.jsonl    its events
-                      outputs/         outputs too long for the journal
+                      outputs/         outputs too long for the journal, and pictures
                       requests/        requests to the model: agent.runs.requests
                       manifests.jsonl  the workspace after each step, as deltas
     <data>/sandboxes/<sandbox>/workspace
@@ -217,7 +217,7 @@ class RunFolder:
 
     @property
     def outputs(self) -> Path:
-        """The folder of outputs too long for the journal."""
+        """The folder of outputs too long for the journal, and of pictures."""
         return self.path / "outputs"
 
     @property

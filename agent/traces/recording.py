@@ -40,8 +40,8 @@ from agent.events import (
 from agent.limits import Limits
 from agent.loop.meter import UsageMeter
 from agent.models.base import ToolCall
-from agent.runs.event_recorder import LongOutputs
 from agent.runs.folder import RunFolder
+from agent.runs.outputs.long import LongOutputs
 from agent.tools.actions import BASH, EDITOR, SUBMIT, Action, Bash, Custom, Operation, Submit
 from agent.traces.import_budget import ImportBudget
 from agent.traces.token_ids import TokenSequence

@@ -25,6 +25,7 @@ from agent.events import (
 from agent.runs.compatibility import decode_line, rename_earlier
 from agent.runs.event_recorder import INTERRUPTED
 from agent.runs.folder import RunFolder
+from agent.runs.outputs.pictures import is_picture_name
 from agent.runs.state import RunState
 from agent.sandbox.network.policy import NetworkPolicy, parse_hosts
 from agent.traces.import_budget import ImportBudget
@@ -97,7 +98,7 @@ class RunImport:
 
     def _write_outputs(self) -> None:
         for name, opened in self._members(OUTPUTS):
-            if _OUTPUT_NAME.fullmatch(name):
+            if _OUTPUT_NAME.fullmatch(name) or is_picture_name(name):
                 with opened() as source, (self._folder.outputs / name).open("xb") as copy:
                     copy.writelines(self._chunks(source))
 

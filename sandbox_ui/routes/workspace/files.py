@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from agent.errors import RunError, WorkspaceError
+from agent.runs.outputs.pictures import is_picture_name
 from agent.runs.user_changes import UserChange
 from agent.workspace.files import FileWriter, Workspace
 from agent.workspace.paths import RelPath
@@ -97,10 +98,12 @@ class FileRoutes(Routes):
 
     @at(f"{RUN_PATH}/outputs/{{name}}")
     async def output(self, request: Request) -> Response:
-        """Return the full text of an output that was too long for the journal."""
+        """Return an output that was too long for the journal, or a picture for display."""
         outputs = Workspace(self._runs.folder(get_run_id(request)).outputs)
         name = request.path_params["name"]
         file = await run_sync(outputs.open_read, RelPath(name))
+        if is_picture_name(name):
+            return await file_response.serve_file(request, file, name, inline=True)
         return await file_response.serve_file(request, file, f"{name}.txt", inline=False)
 
 
