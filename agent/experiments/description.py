@@ -1,7 +1,7 @@
 """An experiment as JSON: what the page, the API and the exports read."""
 
-from collections import Counter, defaultdict
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Literal
 
@@ -10,16 +10,8 @@ from agent.experiments.experiment import Experiment, Judge, Member, SuiteInfo, v
 from agent.experiments.figures.results import judge_figures, results_by_domain
 from agent.experiments.figures.table import build_table, unequal_limits
 from agent.experiments.figures.verdict import verdict_of
-from agent.experiments.folder import ExperimentFolder, RunEntry
-from agent.experiments.outcomes import (
-    Cell,
-    Outcome,
-    Summaries,
-    cells_of,
-    counts_of,
-    missing,
-    outcomes_of,
-)
+from agent.experiments.folder import ExperimentFolder
+from agent.experiments.outcomes import Cell, Outcome, Summaries, cells_of, counts_of, missing
 from agent.experiments.suite import EvalTask
 from agent.grading.checks import CHECKS
 from agent.grading.grade import is_right
@@ -54,14 +46,15 @@ def describe(
 
     A summary is None for a run that is queued or starting; a run without one was deleted.
     """
-    definition, known = folder.definition, defaultdict[int, list[Summary]](list)
-    for entry in folder.runs():
-        if (summary := summaries.get(entry.run)) is not None:
-            known[entry.member].append(summary)
-    view = _results_and_cells if definition.suites else _columns
-    shown = view(folder, summaries, running=running)
+    definition = folder.definition
+    cells = cells_of(folder, summaries, running=running)
+    runs = [
+        [run for row in cells for run in row[index].runs]
+        for index in range(len(definition.members))
+    ]
+    shown = _results(folder, cells) if definition.suites else _comparison(folder, runs, running)
     members = [
-        _member_to_json(index, member, known[index])
+        _member_to_json(index, member, [each.summary for each in runs[index] if each.summary])
         for index, member in enumerate(definition.members)
     ]
     return {
@@ -125,9 +118,11 @@ def _judge_to_json(judge: Judge) -> dict[str, Any]:
 # A comparison: inputs, the members' runs, the table and the verdict.
 
 
-def _columns(folder: ExperimentFolder, summaries: Summaries, *, running: bool) -> dict[str, Any]:
-    comparison, entries = folder.definition, folder.runs()
-    members = outcomes_of(folder, summaries)
+def _comparison(
+    folder: ExperimentFolder, runs: Sequence[Sequence[Outcome]], running: bool
+) -> dict[str, Any]:
+    comparison = folder.definition
+    members = [[run for run in each if not run.deleted] for each in runs]
     inputs = documents_to_json(folder, members)
     known = [each.get("characters") for each in inputs]
     characters = sum(each or 0 for each in known) if known and None not in known else None
@@ -141,69 +136,47 @@ def _columns(folder: ExperimentFolder, summaries: Summaries, *, running: bool) -
             "judge": expected.judge and _judge_to_json(expected.judge),
         },
         "members": [
-            _runs_to_json(
-                comparison, [each for each in entries if each.member == index], outcomes,
-                running=running,
-            ) | {"unequal": unequal[index]}
-            for index, outcomes in enumerate(members)
+            _runs_to_json([_run_to_json(comparison, run, running) for run in each])
+            | {"unequal": unequal[index]}
+            for index, each in enumerate(runs)
         ],
         "verdict": verdict_of(comparison, members),
         "table": build_table(comparison, members, characters),
     }  # fmt: skip
 
 
-def _runs_to_json(
-    comparison: Experiment,
-    entries: Collection[RunEntry],
-    outcomes: Collection[Outcome],
-    *,
-    running: bool,
-) -> dict[str, Any]:
-    known = {each.entry.run: each for each in outcomes}
-    runs = [
-        _run_to_json(comparison, entry, known.get(entry.run), running=running) for entry in entries
-    ]
-    last = str(runs[-1]["state"]) if runs else "queued"
-    return {
-        "state": next((each["state"] for each in runs if each["running"]), last),
-        "runs": runs,
-    }
+def _runs_to_json(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    last = runs[-1]["state"] if runs else "queued"
+    return {"state": next((each["state"] for each in runs if each["running"]), last), "runs": runs}
 
 
-def _run_to_json(
-    comparison: Experiment, entry: RunEntry, outcome: Outcome | None, *, running: bool
-) -> dict[str, Any]:
-    """Return one run; ``outcome`` is None if it was deleted."""
-    summary, expected = outcome.summary if outcome else None, comparison.expected
-    grade = outcome.grade if outcome else None
-    state = "deleted" if outcome is None else "queued" if running else "interrupted"
+def _run_to_json(comparison: Experiment, run: Outcome, running: bool) -> dict[str, Any]:
+    summary, grade, expected = run.summary, run.grade, comparison.expected
+    state = "deleted" if run.deleted else "queued" if running else "interrupted"
     judged = grade and (grade.votes or grade.score is None)
     return {
-        "run": entry.run,
-        "repetition": entry.repetition,
+        "run": run.entry.run,
+        "repetition": run.entry.repetition,
         "state": summary.state if summary else state,
         "running": summary.running if summary else state == "queued",
         "status": summary.state if summary and not summary.running else "",
         "reason": summary.reason if summary else "",
-        "answer": outcome.answer[:_MAX_ANSWER] if outcome else "",
-        "score": grade.score if grade else None,
-        "right": expected and outcome and is_right(expected.kind, outcome.score),
+        "answer": run.answer[:_MAX_ANSWER],
+        "score": run.score,
+        "right": expected and not run.deleted and is_right(expected.kind, run.score),
         "judge": {"votes": grade.votes, "texts": grade.texts, "reason": grade.reason}
         if grade and judged else None,
         "extracted": grade.extracted if grade else "",
         "grader": grade.grader if grade else "",
-        "deleted": outcome is None,
+        "deleted": run.deleted,
     }  # fmt: skip
 
 
 # An evaluation: suites, results by domain, tasks and cells.
 
 
-def _results_and_cells(
-    folder: ExperimentFolder, summaries: Summaries, *, running: bool
-) -> dict[str, Any]:
+def _results(folder: ExperimentFolder, cells: Sequence[Sequence[Cell]]) -> dict[str, Any]:
     definition = folder.definition
-    cells = cells_of(folder, summaries, running=running)
     results, judge = results_by_domain(folder, cells), definition.judge
     outcomes = Counter(run.outcome for row in cells for cell in row for run in cell.runs)
     prompts = dict.fromkeys(

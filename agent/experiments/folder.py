@@ -5,10 +5,11 @@
     <data>/comparisons/<id>/comparison.json   the definition, title, shared links
     <data>/evaluations/<id>/evaluation.json   the same with suites, and besides:
                             tasks.jsonl       the tasks of all suites, with their answers
-                            inputs/<sha256>   the tasks' documents, each once
                             process.json      the process that carries it out (``process``)
     both                    runs.jsonl        which run is which task, member and repetition
                             scores.jsonl      the grades of answers
+                            inputs/<sha256>   the tasks' documents, each once; a comparison's
+                                              while runs are still to be started
 
 The definition never changes; its owner may change the title, shared links, and whether it is
 pinned or stopped. The two lists are append-only (``agent.util.entry_list``). Nothing of a run is
@@ -48,7 +49,7 @@ NOT_FOUND = "There is no such comparison or evaluation. It may have been deleted
 _ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
 _MAX_RECORD_BYTES = 4 * 1024**2
 _MAX_LIST_BYTES = 256 * 1024**2
-_TASKS, _INPUTS = "tasks.jsonl", "inputs"
+INPUTS, _TASKS = "inputs", "tasks.jsonl"
 Key = tuple[int, int, int]
 """Task, member, and repetition from 1."""
 
@@ -236,10 +237,16 @@ class ExperimentFolder:
 
     @cached_property
     def tasks(self) -> tuple[EvalTask, ...]:
-        """The tasks of all suites, in their order; documents are read on use."""
+        """The tasks of all suites, in their order, or the only one; documents are read on use."""
+        inputs = self.path / INPUTS
+        if not self.definition.suites:
+            given = {
+                each.path: HostFile(inputs, RelPath(each.sha256)) for each in self.definition.inputs
+            }
+            return (EvalTask(id="task", text=self.definition.task, scorer="exact", inputs=given),)
         try:
             lines = read_bounded(self.path / _TASKS, _MAX_LIST_BYTES).splitlines()
-            found = tuple(_task_from_json(line, self.path / _INPUTS) for line in lines)
+            found = tuple(_task_from_json(line, inputs) for line in lines)
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise RunError(f"The tasks of evaluation {self.id} cannot be read.") from error
         if len(found) != self.definition.task_count:
@@ -251,10 +258,6 @@ class ExperimentFolder:
         """The suite of each task."""
         return tuple(suite for suite in self.definition.suites for _ in range(suite.tasks))
 
-    def text_of(self, task: int) -> str:
-        """Return the text of a task. Raises ``RunError`` if it cannot be read."""
-        return self.tasks[task].text if self.definition.suites else self.definition.task
-
     def expected(self, task: int) -> Expected | None:
         """Return what answers to a task are compared with; None if no answer is expected."""
         definition = self.definition
@@ -265,6 +268,12 @@ class ExperimentFolder:
     def runs(self) -> list[RunEntry]:
         """Return its runs by task, member and repetition; of one started again, the last."""
         return [entry for _, entry in sorted(self._runs.entries().items())]
+
+    def runs_at(self, task: int, member: int) -> list[RunEntry]:
+        """Return the runs of a task by a member, in the order of their repetitions."""
+        numbers = range(1, self.definition.repetitions + 1)
+        found = (self._runs.get((task, member, number)) for number in numbers)
+        return [entry for entry in found if entry is not None]
 
     def run_at(self, key: Key) -> RunEntry | None:
         """Return the last run of a repetition, or None."""
@@ -346,7 +355,7 @@ def hash_of(suite: Suite) -> str:
 
 def _write_tasks(folder: Path, suites: Iterable[Suite]) -> None:
     """Write the tasks and their documents into a new folder."""
-    inputs = folder / _INPUTS
+    inputs = folder / INPUTS
     inputs.mkdir(mode=0o700)
     with (folder / _TASKS).open("wb") as file:
         for suite in suites:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal, get_args
@@ -10,7 +10,7 @@ from typing import Literal, get_args
 from agent.errors import JournalError
 from agent.events import RunEnded
 from agent.experiments.experiment import Experiment
-from agent.experiments.folder import ExperimentFolder, Key, RunEntry, ScoreEntry
+from agent.experiments.folder import ExperimentFolder, Key, RunEntry
 from agent.experiments.scoring import is_stored, known_grade
 from agent.grading.checks import Grade
 from agent.grading.texts import normalized
@@ -44,7 +44,7 @@ class Outcome:
         outcome: ``infrastructure`` if the engine, the endpoint or the studio failed: this never
             counts as wrong.
         reason: Why there is no score, or why it failed.
-        answer: The whole answer; empty unless ``outcomes_of`` has read it.
+        answer: The whole answer of a comparison's run; else empty.
     """
 
     entry: RunEntry
@@ -63,6 +63,11 @@ class Outcome:
     def metrics(self) -> RunMetrics:
         """The run's figures; all unknown for a run that has none."""
         return (self.summary and self.summary.metrics) or _NO_METRICS
+
+    @property
+    def deleted(self) -> bool:
+        """Whether the run was deleted."""
+        return self.summary is None and self.outcome != "waiting"
 
     @property
     def counts(self) -> bool:
@@ -108,12 +113,15 @@ def has_answer(summary: Summary) -> bool:
     return has_ended(summary) and not is_infrastructure(summary)
 
 
-def run_outcome(
-    entry: RunEntry, summaries: Summaries, scores: Mapping[str, ScoreEntry], *, running: bool
+def outcome_of(
+    folder: ExperimentFolder, entry: RunEntry, summaries: Summaries, *, running: bool
 ) -> Outcome:
-    """Return how a run counts by its stored score, while the experiment is ``running`` or after."""
-    score, deleted = scores.get(entry.run), entry.run not in summaries
-    summary = summaries.get(entry.run)
+    """Return how a run counts, while the experiment is ``running`` or after.
+
+    A comparison's runs have their whole answers.
+    """
+    summary, stored, answer = summaries.get(entry.run), folder.score(entry.run), ""
+    deleted = entry.run not in summaries
     if summary is None and not deleted:
         return Outcome(entry, "waiting")
     if summary is not None:
@@ -121,14 +129,21 @@ def run_outcome(
             return Outcome(entry, "running", summary=summary)
         if is_unfinished(summary):
             return Outcome(entry, "stopped", summary.reason, summary)
+        if folder.kind == "comparison":
+            answer = whole_answer(folder.data, entry.run, summary)
         if is_infrastructure(summary):
-            return Outcome(entry, "infrastructure", summary.reason, summary)
-    if score is None and running and not deleted:
-        return Outcome(entry, "running", summary=summary)  # its answer is being scored
-    if score is None or score.value is None:
-        unknown = "The run was deleted." if deleted else "It is not scored yet."
-        return Outcome(entry, "unscored", score.reason if score else unknown, summary)
-    return Outcome(entry, outcome_of_score(score.value), score.reason, summary, score.grade)
+            return Outcome(entry, "infrastructure", summary.reason, summary, answer=answer)
+    if folder.kind == "comparison":
+        grade = None if deleted else known_grade(folder, entry.task, answer, stored)
+    else:
+        grade = stored.grade if stored else None
+    if grade is not None and grade.score is not None:
+        outcome = outcome_of_score(grade.score)
+        return Outcome(entry, outcome, grade.reason, summary, grade, answer)
+    if grade is None and running and not deleted:  # its answer is being scored
+        return Outcome(entry, "running", summary=summary, answer=answer)
+    unknown = "The run was deleted." if deleted else "It is not scored yet."
+    return Outcome(entry, "unscored", grade.reason if grade else unknown, summary, grade, answer)
 
 
 def outcome_of_score(value: float) -> OutcomeName:
@@ -136,18 +151,14 @@ def outcome_of_score(value: float) -> OutcomeName:
     return "right" if value >= 1 else "wrong" if value <= 0 else "partial"
 
 
-def cell_outcome(
-    entries: Sequence[RunEntry],
-    summaries: Summaries,
-    scores: Mapping[str, ScoreEntry],
-    *,
-    repetitions: int = 1,
-    running: bool = False,
+def cell_of(
+    folder: ExperimentFolder, task: int, member: int, summaries: Summaries, *, running: bool
 ) -> Cell:
     """Return the cell of a task and a member; what is not done goes before scores."""
-    runs = tuple(run_outcome(each, summaries, scores, running=running) for each in entries)
+    entries = folder.runs_at(task, member)
+    runs = tuple(outcome_of(folder, each, summaries, running=running) for each in entries)
     found = {each.outcome for each in runs}
-    if len(runs) < repetitions:
+    if len(runs) < folder.definition.repetitions:
         found.add("waiting")
     known = [each.score for each in runs if each.score is not None]
     mean = sum(known) / len(known) if known else None
@@ -160,20 +171,11 @@ def cells_of(
     folder: ExperimentFolder, summaries: Summaries, *, running: bool = False
 ) -> list[list[Cell]]:
     """Return the cells of all tasks and members."""
-    definition, scores = folder.definition, folder.scores()
-    entries: dict[tuple[int, int], list[RunEntry]] = {}
-    for each in folder.runs():
-        entries.setdefault((each.task, each.member), []).append(each)
+    members = range(len(folder.definition.members))
     return [
-        [
-            cell_outcome(
-                entries.get((task, member), ()), summaries, scores,
-                repetitions=definition.repetitions, running=running,
-            )
-            for member in range(len(definition.members))
-        ]
-        for task in range(definition.task_count)
-    ]  # fmt: skip
+        [cell_of(folder, task, member, summaries, running=running) for member in members]
+        for task in range(folder.definition.task_count)
+    ]
 
 
 def counts_of(experiment: Experiment, known: Mapping[OutcomeName, int]) -> dict[str, int]:
@@ -182,26 +184,6 @@ def counts_of(experiment: Experiment, known: Mapping[OutcomeName, int]) -> dict[
     found: dict[str, int] = {name: known.get(name, 0) for name in OUTCOMES}
     found["waiting"] += total - sum(found.values())
     return {**found, "done": sum(found[name] for name in DONE), "total": total}
-
-
-def outcomes_of(folder: ExperimentFolder, summaries: Summaries) -> list[list[Outcome]]:
-    """Return the runs of each member that were not deleted, with their whole answers."""
-    scores = folder.scores()
-    found: list[list[Outcome]] = [[] for _ in folder.definition.members]
-    for entry in folder.runs():
-        if entry.run in summaries and entry.member < len(found):
-            outcome = run_outcome(entry, summaries, scores, running=False)
-            found[entry.member].append(_with_answer(folder, outcome, scores.get(entry.run)))
-    return found
-
-
-def _with_answer(folder: ExperimentFolder, run: Outcome, stored: ScoreEntry | None) -> Outcome:
-    if run.summary is None or not run.counts:
-        return replace(run, grade=None)
-    answer = whole_answer(folder.data, run.entry.run, run.summary)
-    if run.outcome == "infrastructure":
-        return replace(run, answer=answer, grade=None)
-    return replace(run, answer=answer, grade=known_grade(folder, run.entry.task, answer, stored))
 
 
 def most_frequent_answer(outcomes: Sequence[Outcome]) -> tuple[str, int]:
@@ -268,12 +250,11 @@ def infrastructure(folder: ExperimentFolder, summaries: Summaries) -> list[Key]:
 
 def unscored(folder: ExperimentFolder, summaries: Summaries) -> list[tuple[RunEntry, str]]:
     """Return the runs that ended with a result whose score is to be stored, and their answers."""
-    scores = folder.scores()
     return [
         (each, whole_answer(folder.data, each.run, summary))
         for each in folder.runs()
         if (summary := summaries.get(each.run)) is not None
-        if run_outcome(each, summaries, scores, running=False).outcome == "unscored"
+        if outcome_of(folder, each, summaries, running=False).outcome == "unscored"
         if is_stored(folder, folder.expected(each.task))
     ]
 

@@ -15,7 +15,7 @@ def set_up(folder: ExperimentFolder, task: int, member: RunSpec, settings: Setti
 
     What the member sets goes before what the suite says, whose limits are those of the paper.
     """
-    asked = replace(member, task=folder.text_of(task))
+    asked = replace(member, task=folder.tasks[task].text)
     if not folder.definition.suites:
         return asked
     suite = folder.suite_of[task]

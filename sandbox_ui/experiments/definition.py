@@ -17,6 +17,7 @@ from agent.experiments.experiment import (
     Member,
     check,
 )
+from agent.experiments.folder import ExperimentFolder
 from agent.experiments.members import complete
 from agent.experiments.suite import Suite
 from agent.models.builtin.install import BUILTIN_ID
@@ -142,14 +143,10 @@ def judge_of(asked: JudgeRequest, settings: Settings) -> Judge:
 
 
 def continued(
-    text: str,
-    members: Sequence[Member],
-    judge: Judge | None,
-    request: ResumeRequest,
-    settings: Settings,
-    user: User,
+    folder: ExperimentFolder, request: ResumeRequest, settings: Settings, user: User
 ) -> Participants:
-    """Return the requests with which an experiment is continued; ``text`` is one of its tasks."""
+    """Return the requests with which an experiment is continued."""
+    members, judge = folder.definition.members, folder.definition.judging
     given: dict[int, KeyRequest] = {}
     for each in request.members:
         if not 0 <= each.index < len(members):
@@ -162,7 +159,7 @@ def continued(
     if judge is not None:
         judging = judge_request(judge.model, judge.base_url or None, request.judge_api_key)
     participants = Participants(wanted, judging)
-    require_models(text, members, participants, settings, user)
+    require_models(folder.tasks[0].text, members, participants, settings, user)
     return participants
 
 

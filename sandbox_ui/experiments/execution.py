@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from agent.errors import QuotaExceeded, StudioError
-from agent.experiments.folder import ExperimentFolder, Key
+from agent.experiments.folder import Key
 from agent.experiments.schedule import Schedule
 from agent.experiments.setup import set_up
 from agent.models.passport.ensure import ensure_tested
@@ -16,8 +16,7 @@ from agent.settings import Settings
 from agent.tasks.setup import write_files
 from agent.util.stop import Stop
 from sandbox_ui.auth.user import User
-from sandbox_ui.experiments.cells import Cells, Place
-from sandbox_ui.experiments.inputs import InputStore
+from sandbox_ui.experiments.live_experiment import LiveExperiment, Place
 from sandbox_ui.experiments.request import Participants
 from sandbox_ui.history.catalog import Catalog
 from sandbox_ui.runs.manager import RunManager
@@ -35,8 +34,7 @@ class Execution:
     given up, and the others go on. When a quota is used up, nothing more is started.
     """
 
-    folder: ExperimentFolder
-    cells: Cells
+    live: LiveExperiment
     planned: Sequence[Key]
     participants: Participants
     user: User
@@ -44,13 +42,13 @@ class Execution:
     catalog: Catalog
     settings: Settings
     on_recorded: Callable[[Place], None]
-    on_changed: Callable[[], None]
     on_ended: Callable[["Execution"], None]
     _keys: dict[str, Key] = field(default_factory=dict)
     _tests_stop: Stop = field(default_factory=Stop)
     _tested: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
+        self.folder = self.live.folder
         self._name = f"{self.folder.kind} {self.folder.id}"
         self._members = self.folder.definition.members
         self._schedule = Schedule(self._members, self.planned, self._max_active, Stop())
@@ -89,7 +87,7 @@ class Execution:
         key = self._keys.pop(run, None)
         if key is not None:
             self._schedule.ended(key)
-            self.on_changed()
+            self.live.notify()
 
     def _max_active(self) -> int:
         """Return how many runs may be in progress: as the queue lets, and an evaluation asks."""
@@ -109,7 +107,7 @@ class Execution:
 
     def _test_models(self) -> None:
         """Test the models of members before their first run; see ``ensure_tested``."""
-        text, models = self.folder.text_of(0), {}
+        text, models = self.folder.tasks[0].text, {}
         for member in sorted({member for _, member, _ in self.planned}):
             with suppress(StudioError):  # the first run reports it
                 request = self.participants.members[member].for_task(text)
@@ -117,13 +115,13 @@ class Execution:
 
         def on_test(members: Collection[int]) -> None:
             self._tested.update(members)
-            self.on_changed()
+            self.live.notify()
 
         for member, problem in ensure_tested(models, self._tests_stop, on_test).items():
             self._schedule.give_up(problem, member)
         if self._tested:
             self._tested.clear()
-            self.on_changed()
+            self.live.notify()
 
     def _start(self, key: Key) -> None:
         try:
@@ -137,7 +135,7 @@ class Execution:
                 _log.warning("A run of the %s cannot be started: %s", self._name, error)
                 self._schedule.give_up(_DISK_FULL_MESSAGE)
             self._schedule.ended(key)
-        self.on_changed()
+        self.live.notify()
 
     def _start_run(self, key: Key) -> None:
         """Start a run; one that cannot be started stays a draft, which is replaced on resuming."""
@@ -162,16 +160,12 @@ class Execution:
 
     def _create_draft(self, key: Key) -> str:
         """Create a draft with the run's inputs; return its id."""
-        definition = self.folder.definition
+        task = self.folder.tasks[key[0]]
         with (
             self.catalog.new_draft(self.folder.owner, self.folder.id) as run,
             self.runs.locked_workspace(run) as workspace,
         ):
-            if definition.suites:
-                task = self.folder.tasks[key[0]]
-                write_files(task.id, task.inputs, workspace)
-            else:
-                InputStore(self.folder.path).give(workspace, definition.inputs)
+            write_files(task.id, task.inputs, workspace)
         return run
 
     def _record(self, run: str, key: Key) -> None:
@@ -180,7 +174,7 @@ class Execution:
         if earlier is not None:
             self.catalog.release(earlier.run)
         try:
-            self.cells.add_run(*key, run)
+            self.live.add_run(*key, run)
         except OSError:
             self.catalog.discard_draft(run)
             raise

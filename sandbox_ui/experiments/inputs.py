@@ -1,25 +1,19 @@
-"""Input files of a comparison: taken from a draft once, given to every run, byte for byte.
-
-::
-
-    <data>/comparisons/<id>/inputs/<sha256>   while runs are still to be started
-"""
+"""Input files of a comparison: copied from a draft once, and kept while runs are to be started."""
 
 import hashlib
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import BinaryIO
 
 from agent.errors import QuotaExceeded, RunError, StudioError, WorkspaceError
 from agent.experiments.experiment import Experiment, Input
+from agent.experiments.folder import INPUTS, ExperimentFolder
 from agent.runs.folder import RunFolder
 from agent.runs.inputs import INPUT_FOLDER, list_inputs
 from agent.util.text import format_size
 from agent.workspace.files import Workspace
 from agent.workspace.paths import ROOT, RelPath
-from agent.workspace.transfer.uploads import check_space
 from sandbox_ui.experiments.registry import ExperimentRegistry
 from sandbox_ui.history.catalog import Catalog
 
@@ -48,50 +42,25 @@ def hash_input(file: BinaryIO, path: RelPath) -> Input:
     return Input(path=_text_of(path), size=size, sha256=digest.hexdigest())
 
 
-class InputStore:
-    """The stored input files of one comparison."""
+def keep_inputs(folder: ExperimentFolder, workspace: Workspace) -> None:
+    """Copy the input files of a draft into a comparison's folder, for the runs to start."""
+    kept = folder.path / INPUTS
+    kept.mkdir(mode=0o700)
+    for each in folder.definition.inputs:
+        with workspace.open_read(RelPath(f"{INPUT_FOLDER}/{each.path}")) as file:
+            content = _checked(file, each)
+            target = kept / each.sha256
+            if target.exists():
+                for _ in content:
+                    pass
+                continue
+            with target.open("xb") as copy:
+                copy.writelines(content)
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder / "inputs"
 
-    def take(self, workspace: Workspace, inputs: Iterable[Input]) -> None:
-        """Copy the input files of a draft."""
-        self._folder.mkdir(mode=0o700)
-        for each in inputs:
-            with workspace.open_read(RelPath(f"{INPUT_FOLDER}/{each.path}")) as file:
-                chunks = _checked(file, each)
-                target = self._folder / each.sha256
-                if target.exists():
-                    for _ in chunks:
-                        pass
-                    continue
-                with target.open("xb") as copy:
-                    copy.writelines(chunks)
-
-    def give(self, workspace: Workspace, inputs: Iterable[Input]) -> None:
-        """Copy the files into the ``input/`` of a run that has not started.
-
-        They are separate copies: a sandbox cannot change the inputs of another one.
-        """
-        for each in inputs:
-            path = RelPath(f"{INPUT_FOLDER}/{each.path}")
-            check_space(workspace, path, each.size, min_free=0)
-            try:
-                with (
-                    (self._folder / each.sha256).open("rb") as file,
-                    workspace.open_write(path) as copy,
-                ):
-                    for chunk in _checked(file, each):
-                        copy.write(chunk)
-                    copy.commit()
-            except FileNotFoundError as error:
-                raise RunError(
-                    f"The input “{path.display}” is no longer stored. Start a new comparison."
-                ) from error
-
-    def discard(self) -> None:
-        """Delete the files; every run has its own copies."""
-        shutil.rmtree(self._folder, ignore_errors=True)
+def discard_inputs(folder: ExperimentFolder) -> None:
+    """Delete the files of a comparison; every run has its own copies."""
+    shutil.rmtree(folder.path / INPUTS, ignore_errors=True)
 
 
 def _checked(file: BinaryIO, expected: Input) -> Iterator[bytes]:

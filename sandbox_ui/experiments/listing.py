@@ -9,9 +9,9 @@ from typing import Any
 from agent.errors import RunError
 from agent.experiments.description import title_of
 from agent.experiments.experiment import MAX_MEMBERS, MAX_REPETITIONS
-from agent.experiments.folder import ExperimentFolder
 from agent.history import search
 from agent.history.index import HistoryPage, cursor_after, parse_cursor
+from sandbox_ui.experiments.live_experiment import LiveExperiment
 from sandbox_ui.experiments.manager import ExperimentManager
 from sandbox_ui.history.catalog import Catalog
 
@@ -24,7 +24,7 @@ _COMPUTED_SECONDS = 0.3
 class _Listed:
     """One comparison or evaluation of the list, by the time of its last run."""
 
-    folder: ExperimentFolder
+    live: LiveExperiment
     title: str
     at: float
     in_title: bool = False
@@ -32,7 +32,7 @@ class _Listed:
     @property
     def sort_key(self) -> tuple[bool, float, str]:
         """The list is in descending order of this, like that of runs."""
-        return self.in_title, self.at, self.folder.id
+        return self.in_title, self.at, self.live.folder.id
 
 
 class RunListing:
@@ -50,13 +50,13 @@ class RunListing:
         Runs of comparisons and evaluations are on it only if words are searched. ``before`` is the
         cursor of the page, empty for the first one; ``owner`` is None for all users.
         """
-        folders = self._experiments.registry.all(owner)
-        folded = [each.id for each in folders if not each.definition.from_runs]
+        known = self._experiments.registry.all(owner)
+        folded = [each.folder.id for each in known if not each.folder.definition.from_runs]
         page = self._catalog.list(words, before, limit, pinned=pinned, owner=owner, folded=folded)
         found = [
             listed
-            for each in folders
-            if (each.pinned or not pinned) and (listed := self._found(each, words))
+            for each in known
+            if (each.folder.pinned or not pinned) and (listed := self._found(each, words))
         ]
         page, shown = _merge_into_page(page, found, before, limit)
         end = time.monotonic() + _COMPUTED_SECONDS
@@ -68,10 +68,11 @@ class RunListing:
         page = self._catalog.list(limit=_MAX_RUNS, owner=owner, only=runs)
         return replace(page, entries=page.entries[::-1])
 
-    def _found(self, folder: ExperimentFolder, words: str) -> _Listed | None:
+    @staticmethod
+    def _found(live: LiveExperiment, words: str) -> _Listed | None:
         """Return an experiment if all words are in the texts that it is known by."""
         wanted = search.query_words(words)
-        title, definition = title_of(folder), folder.definition
+        title, definition = title_of(live.folder), live.folder.definition
         text = search.normalize("\n".join([
             title, definition.task, *(each.path for each in definition.inputs),
             *(text for each in definition.suites for text in (each.title, each.domain)),
@@ -81,12 +82,11 @@ class RunListing:
             return None
         named = search.normalize(title)
         in_title = bool(wanted) and all(word in named for word in wanted)
-        latest = self._experiments.registry.cells(folder.id).latest
-        return _Listed(folder, title, latest, in_title)
+        return _Listed(live, title, live.latest, in_title)
 
     def _row(self, listed: _Listed, end: float) -> dict[str, Any]:
         """Return a row; until ``end``, on the monotonic clock, unknown results are computed."""
-        folder, registry = listed.folder, self._experiments.registry
+        live, folder = listed.live, listed.live.folder
         described: Mapping[str, Any] = {}
         if time.monotonic() < end:
             with suppress(RunError):  # it was deleted
@@ -110,8 +110,8 @@ class RunListing:
             }
         return row | {
             "suites": [suite.title for suite in folder.definition.suites],
-            "counts": registry.cells(folder.id).counts() if described else None,
-            "runs": len(registry.run_ids(folder.id)),
+            "counts": live.counts() if described else None,
+            "runs": len(live.run_ids()),
         }
 
 

@@ -13,20 +13,22 @@ from agent.events import now
 from agent.experiments import process
 from agent.experiments.description import title_of
 from agent.experiments.experiment import Experiment, Kind, remaining_seconds
-from agent.experiments.folder import ExperimentFolder, Key
+from agent.experiments.folder import Key, RunEntry
 from agent.experiments.outcomes import has_answer, infrastructure, missing
 from agent.experiments.schedule import is_builtin
 from agent.experiments.scoring import is_stored, judge_access
-from agent.grading.checks import JudgeAccess
 from agent.runs.summary import Summary
 from agent.settings import Settings
 from sandbox_ui.auth.user import User
-from sandbox_ui.experiments.cells import Place
 from sandbox_ui.experiments.definition import continued, define, loaded_suites
-from sandbox_ui.experiments.documents import Documents
 from sandbox_ui.experiments.execution import Execution
-from sandbox_ui.experiments.inputs import InputStore, describe_inputs, require_storage
-from sandbox_ui.experiments.observed import ObservedExperiment
+from sandbox_ui.experiments.inputs import (
+    describe_inputs,
+    discard_inputs,
+    keep_inputs,
+    require_storage,
+)
+from sandbox_ui.experiments.live_experiment import LiveExperiment, Place, without_cells
 from sandbox_ui.experiments.registry import ExperimentRegistry
 from sandbox_ui.experiments.request import (
     ComparisonRequest,
@@ -38,7 +40,6 @@ from sandbox_ui.experiments.scoring import BackgroundWork
 from sandbox_ui.experiments.selection import compare_runs
 from sandbox_ui.history.catalog import Catalog
 from sandbox_ui.limits.quota import Quota
-from sandbox_ui.runs.followers import Followers
 from sandbox_ui.runs.manager import RunManager
 from sandbox_ui.runs.service import copy_example_inputs, model_for
 
@@ -62,18 +63,12 @@ class ExperimentManager:
         settings: Settings,
     ) -> None:
         self.registry = registry
-        self.followers = Followers()
         self._runs = runs
         self._catalog = catalog
         self._settings = settings
         self._quota = quota
         self._executions: dict[str, Execution] = {}
-        self._starts: dict[str, tuple[int, float]] = {}  # runs that were done, and when
-        self._reasons: dict[str, str] = {}
-        self._judges: dict[str, JudgeAccess] = {}
-        self._observed: dict[str, ObservedExperiment] = {}
         self._work = BackgroundWork(self._scored)
-        self._documents = Documents(registry, self._summaries, self.is_running)
         self._lock = threading.RLock()
         runs.on_round_ended(self._run_ended)
         catalog.on_deleted(self._runs_deleted)
@@ -90,96 +85,88 @@ class ExperimentManager:
         """Start an experiment; return its id. The draft with its inputs is deleted."""
         if isinstance(request, EvaluationRequest):
             self._require_capacity(user.id, "evaluation")
-            folder, participants = self._create_evaluation(request, user)
+            live, participants = self._create_evaluation(request, user)
         else:
             self._require_capacity(user.id, "comparison")
-            folder, participants = self._create_comparison(request, user)
-        self._carry_out(folder, missing(folder, {}), participants, user)
-        return folder.id
+            live, participants = self._create_comparison(request, user)
+        self._carry_out(live, missing(live.folder, {}), participants, user)
+        return live.folder.id
 
     def create_from_runs(self, run_ids: Sequence[str], title: str, user: User) -> str:
         """Compare runs of the same task and inputs that exist; return the comparison's id."""
         definition = compare_runs(run_ids, self._runs, self.registry)
-        folder = self.registry.create(replace(definition, owner=user.id), title=title)
+        live = self.registry.create(replace(definition, owner=user.id), title=title)
         for member, run in enumerate(run_ids):
-            self.registry.cells(folder.id).add_run(0, member, 1, run)
-        return folder.id
+            live.add_run(0, member, 1, run)
+        return live.folder.id
 
     def describe(self, experiment: str) -> dict[str, Any]:
         """Return an experiment as JSON values, with all tasks and cells, for its owner."""
-        self.catch_up(experiment)
-        described = self._documents.whole(experiment)
-        return described | self._activity(experiment, described)
+        live = self.catch_up(experiment)
+        described = live.describe(self._summaries(live), running=self.is_running(live))
+        return described | self._activity(live, described)
 
     def overview(
         self, experiment: str, *, fresh: bool = True, listed: bool = False
     ) -> dict[str, Any]:
-        """Return an experiment without its tasks and cells; see ``Documents.overview``."""
-        self.catch_up(experiment)
-        described = self._documents.overview(experiment, fresh=fresh, listed=listed)
-        return described | self._activity(experiment, described)
+        """Return an experiment without its tasks and cells; see ``known_overview``."""
+        live = self.catch_up(experiment)
+        running = self.is_running(live)
+        described = live.known_overview(running=running, fresh=fresh, listed=listed)
+        if described is None:
+            whole = live.describe(self._summaries(live), running=running)
+            described = without_cells(whole)
+        return described | self._activity(live, described)
 
     def in_brief(self, kind: Kind, owner: str | None) -> list[dict[str, Any]]:
         """Return all experiments of a kind, or one user's, newest first, in a few words each."""
-        folders = [each for each in self.registry.all(owner) if each.kind == kind]
+        known = [each for each in self.registry.all(owner) if each.folder.kind == kind]
         return [
             {
-                "id": folder.id,
-                "title": title_of(folder),
-                "created": folder.definition.created,
-                "pinned": folder.pinned,
-                "running": self.is_running(folder.id),
+                "id": live.folder.id,
+                "title": title_of(live.folder),
+                "created": live.folder.definition.created,
+                "pinned": live.folder.pinned,
+                "running": self.is_running(live),
             }
-            for folder in sorted(folders, key=lambda each: -each.definition.created)
+            for live in sorted(known, key=lambda each: -each.folder.definition.created)
         ]
 
-    def progress(self, experiment: str) -> dict[str, Any]:
+    def progress(self, live: LiveExperiment) -> dict[str, Any]:
         """Return the number of runs by outcome and an estimate of the remaining seconds."""
-        counts = self.registry.cells(experiment).counts()
-        before, at = self._starts.get(experiment, (0, 0.0))
+        counts, (before, at) = live.counts(), live.started
         remaining = None
-        if at and experiment in self._executions:
+        if at and live.folder.id in self._executions:
             done, total = counts["done"] - before, counts["total"] - before
             remaining = remaining_seconds(done, total, time.monotonic() - at)
         return {"counts": counts, "remaining": remaining}
 
-    def is_running(self, experiment: str) -> bool:
-        """Whether runs are in progress or will be started, or answers are being scored."""
-        if experiment in self._executions or self._work.pending(experiment) > 0:
+    def is_running(self, live: LiveExperiment) -> bool:
+        """Return whether runs are in progress or will be started, or answers are being scored."""
+        if live.folder.id in self._executions or self._work.pending(live.folder.id) > 0:
             return True
-        try:
-            observed = self._observe(experiment)
-        except RunError:
-            return False  # it was deleted
-        return observed is not None and process.find(observed.folder.path) is not None
+        return live.observed is not None and process.find(live.folder.path) is not None
 
-    def is_elsewhere(self, experiment: str) -> bool:
-        """Return whether an experiment is in a folder that another process uses."""
-        return self._observe(experiment) is not None
-
-    def catch_up(self, experiment: str) -> None:
+    def catch_up(self, experiment: str) -> LiveExperiment:
         """Read what another process has written of an experiment; take over what it has left.
 
         An experiment whose process has ended or was killed moves to the data folder, with its
         runs.
         """
-        observed = self._observe(experiment)
-        if observed is not None and not is_in_use(observed.folder.data):
+        live = self.registry.get(experiment)
+        if live.observed is not None and not is_in_use(live.folder.data):
             self._catalog.adopt()
-            self._documents.forget(experiment)
-            observed = self._observe(experiment)
-        if observed is not None:
-            running = self.is_running(experiment)
-            if running != observed.running:
-                self._documents.forget(experiment)
-            places = observed.changed_places(running=running)
-            cells = self.registry.cells(experiment)
-            summaries = self._summaries(experiment, cells.runs_at(places))
-            cells.refresh(places, summaries, running=running)
+            live = self.registry.get(experiment)
+        if live.observed is not None:
+            running = self.is_running(live)
+            places = live.read_further(running=running)
+            live.refresh(places, self._summaries(live, live.runs_at(places)), running=running)
+        return live
 
     def stop(self, experiment: str, member: int | None = None) -> None:
         """Stop the runs of one member or of all, and start no more of them."""
-        folder = self._own_folder(experiment)
+        live = self._own(experiment)
+        folder = live.folder
         if member is not None and not 0 <= member < len(folder.definition.members):
             raise RunError("There is no such member.")
         execution = self._executions.get(experiment)
@@ -191,50 +178,51 @@ class ExperimentManager:
                 if member in (None, entry.member):
                     with suppress(StudioError):
                         self._runs.stop(entry.run)
-        self.followers.notify(experiment)
+        live.notify()
 
     def resume(self, experiment: str, request: ResumeRequest, user: User) -> None:
         """Start the runs that are missing, were stopped or were interrupted."""
-        folder = self._idle_folder(experiment)
-        todo = missing(folder, self._load(folder, running=False))
-        if not todo and not self._unscored(folder):
-            raise RunError(f"All runs of this {folder.kind} have been carried out.")
-        self._continue(folder, todo, request, user)
+        live = self._idle(experiment)
+        todo = missing(live.folder, self._load(live, running=False))
+        if not todo and not self._unscored(live):
+            raise RunError(f"All runs of this {live.folder.kind} have been carried out.")
+        self._continue(live, todo, request, user)
 
     def retry_infrastructure(self, experiment: str, request: ResumeRequest, user: User) -> None:
         """Start again the runs that failed by an infrastructure error, and only those."""
-        folder = self._idle_folder(experiment)
-        todo = infrastructure(folder, self._load(folder, running=False))
+        live = self._idle(experiment)
+        todo = infrastructure(live.folder, self._load(live, running=False))
         if not todo:
-            raise RunError(f"No run of this {folder.kind} failed by an infrastructure error.")
-        self._continue(folder, todo, request, user)
+            raise RunError(f"No run of this {live.folder.kind} failed by an infrastructure error.")
+        self._continue(live, todo, request, user)
 
     def rename(self, experiment: str, title: str) -> str:
         """Change the title, or restore the default if it is empty; return the new title."""
-        folder = self._own_folder(experiment)
-        folder.set_title(title)
-        self._changed(experiment)
-        return title_of(folder)
+        live = self._own(experiment)
+        live.folder.set_title(title)
+        self._changed(live)
+        return title_of(live.folder)
 
     def pin(self, experiment: str, pinned: bool) -> bool:
         """Pin or unpin an experiment and its runs, which protects them; return the new state."""
-        folder = self._own_folder(experiment)
-        for run in self.registry.run_ids(experiment):
+        live = self._own(experiment)
+        for run in live.run_ids():
             with suppress(RunError):  # it was deleted
                 self._catalog.pin(run, pinned)
-        folder.set_pinned(pinned)
-        self._changed(experiment)
-        return folder.pinned
+        live.folder.set_pinned(pinned)
+        self._changed(live)
+        return live.folder.pinned
 
     def delete(self, experiment: str, *, with_runs: bool = False) -> int:
         """Delete an experiment that is neither in progress nor pinned; return the bytes freed.
 
         Its runs become independent unless they are deleted with it.
         """
-        folder = self._idle_folder(experiment, advice=" Stop it first.")
+        live = self._idle(experiment, advice=" Stop it first.")
+        folder = live.folder
         if folder.pinned:
             raise RunPinned(f"This {folder.kind} is pinned. Unpin it, then delete it.")
-        own = [run for run in self.registry.run_ids(experiment) if self._belongs(run, experiment)]
+        own = [run for run in live.run_ids() if self._belongs(run, experiment)]
         freed = 0
         if with_runs:
             freed = self._catalog.delete(own) if own else 0
@@ -245,27 +233,26 @@ class ExperimentManager:
             self.registry.delete(experiment)
         except OSError as error:
             raise RunError(f"The {folder.kind} cannot be deleted: {error.strerror}.") from error
-        self._reasons.pop(experiment, None)
-        self._changed(experiment)
+        self._changed(live)
         return freed
 
     def _create_comparison(
         self, request: ComparisonRequest, user: User
-    ) -> tuple[ExperimentFolder, Participants]:
+    ) -> tuple[LiveExperiment, Participants]:
         definition, participants = define(request, None, self._settings, user)
         self._runs.admission.check_start(user.id, definition.task)
         given = request.inputs
         with nullcontext(given) if given else self._catalog.new_draft(user.id) as draft:
-            folder = self._with_inputs(definition, request.title, draft)
+            live = self._with_inputs(definition, request.title, draft)
 
         def measured() -> None:
             self._catalog.discard_draft(draft)
-            self._changed(folder.id)
+            self._changed(live)
 
-        self._work.measure(folder, self._runs.workspace(draft), measured)
-        return folder, participants
+        self._work.measure(live.folder, self._runs.workspace(draft), measured)
+        return live, participants
 
-    def _with_inputs(self, definition: Experiment, title: str, draft: str) -> ExperimentFolder:
+    def _with_inputs(self, definition: Experiment, title: str, draft: str) -> LiveExperiment:
         """Create a comparison whose inputs are copies of a draft's."""
         if self._runs.has_started(draft):
             raise RunError("The run with the inputs has already started. Attach the files again.")
@@ -273,52 +260,45 @@ class ExperimentManager:
             copy_example_inputs(workspace, definition.task)
             definition = replace(definition, inputs=describe_inputs(workspace))
             require_storage(definition, self._quota.remaining(definition.owner))
-            folder = self.registry.create(definition, title=title)
+            live = self.registry.create(definition, title=title)
             try:
-                InputStore(folder.path).take(workspace, definition.inputs)
+                keep_inputs(live.folder, workspace)
             except BaseException:
-                self.registry.delete(folder.id)
+                self.registry.delete(live.folder.id)
                 raise
-        return folder
+        return live
 
     def _create_evaluation(
         self, request: EvaluationRequest, user: User
-    ) -> tuple[ExperimentFolder, Participants]:
+    ) -> tuple[LiveExperiment, Participants]:
         uploads = self._runs.workspace(request.inputs) if request.inputs else None
         with loaded_suites(request, uploads, user) as suites:
             definition, participants = define(request, suites, self._settings, user)
             self._runs.admission.check_start(user.id, suites[0].tasks[0].text)
-            folder = self.registry.create(definition, suites, request.title)
+            live = self.registry.create(definition, suites, request.title)
         if request.inputs:
             self._catalog.discard_draft(request.inputs)
-        return folder, participants
+        return live, participants
 
     def _continue(
-        self, folder: ExperimentFolder, planned: Sequence[Key], request: ResumeRequest, user: User
+        self, live: LiveExperiment, planned: Sequence[Key], request: ResumeRequest, user: User
     ) -> None:
-        definition, text = folder.definition, folder.text_of(0)
-        participants = continued(
-            text, definition.members, definition.judging, request, self._settings, user
-        )
+        folder = live.folder
+        participants = continued(folder, request, self._settings, user)
         self._require_capacity(folder.owner, folder.kind)
-        self._runs.admission.check_start(folder.owner, text)
-        self._carry_out(folder, planned, participants, user)
+        self._runs.admission.check_start(folder.owner, folder.tasks[0].text)
+        self._carry_out(live, planned, participants, user)
 
     def _carry_out(
-        self,
-        folder: ExperimentFolder,
-        planned: Sequence[Key],
-        participants: Participants,
-        user: User,
+        self, live: LiveExperiment, planned: Sequence[Key], participants: Participants, user: User
     ) -> None:
         """Start the planned runs in the background, and score ended runs that have no score."""
-        cells = self.registry.cells(folder.id)
+        folder = live.folder
         execution = Execution(
-            folder=folder, cells=cells, planned=planned, participants=participants, user=user,
+            live=live, planned=planned, participants=participants, user=user,
             runs=self._runs, catalog=self._catalog, settings=self._settings,
-            on_recorded=lambda place: self._refresh(folder.id, [place]),
-            on_changed=lambda: self.followers.notify(folder.id),
-            on_ended=lambda ended: self._ended(folder, ended),
+            on_recorded=lambda place: self._refresh(live, [place]),
+            on_ended=lambda ended: self._ended(live, ended),
         )  # fmt: skip
         access = participants.judge
         model = model_for(access, self._settings, user) if access else None
@@ -327,104 +307,97 @@ class ExperimentManager:
             if folder.id in self._executions:
                 raise RunActive(f"This {folder.kind} is in progress.")
             self._executions[folder.id] = execution
-            self._reasons.pop(folder.id, None)
+            live.reason = ""
         folder.set_stopped(False)
-        if judge is not None:
-            self._judges[folder.id] = judge
-        unscored = self._unscored(folder)  # before they are shown as being scored
-        self._load(folder, running=True)
-        self._starts[folder.id] = cells.counts()["done"], time.monotonic()
-        self._score(folder, unscored)
-        self._refresh(folder.id, cells.unsettled())
+        live.judge = judge or live.judge
+        unscored = self._unscored(live)  # before they are shown as being scored
+        self._load(live, running=True)
+        live.started = live.counts()["done"], time.monotonic()
+        self._score(live, unscored)
+        self._refresh(live, live.unsettled())
         execution.begin()
-        self.followers.notify(folder.id)
+        live.notify()
 
-    def _ended(self, folder: ExperimentFolder, execution: Execution) -> None:
+    def _ended(self, live: LiveExperiment, execution: Execution) -> None:
         """Update the cells, and delete inputs that are not needed again."""
+        folder = live.folder
         with self._lock:
             del self._executions[folder.id]
-            if execution.reason:
-                self._reasons[folder.id] = execution.reason
+            live.reason = execution.reason
         with suppress(StudioError):  # it was deleted, or the history is locked
-            cells = self.registry.cells(folder.id)
-            self._refresh(folder.id, cells.unsettled())
-            if not folder.definition.suites and not missing(
-                folder, self._summaries(folder.id, cells.run_ids())
-            ):
-                InputStore(folder.path).discard()
-        self._forget_judge(folder.id)
+            self._refresh(live, live.unsettled())
+            if not folder.definition.suites and not missing(folder, self._summaries(live)):
+                discard_inputs(folder)
+        self._forget_judge(live)
 
     def _run_ended(self, run: str) -> None:
         """Update the cell of a run that has ended, and score its answer."""
         with self._lock:
-            affected = {*self.followers.groups, *self._executions}
             running = list(self._executions.values())
-        for experiment in affected:
-            with suppress(RunError):  # it was deleted
-                entry = self.registry.cells(experiment).entry(run)
-                if entry is not None:
-                    self._score(self.registry.folder(experiment), [run])
-                    self._refresh(experiment, [(entry.task, entry.member)])
+        for live in self.registry.known():
+            entry = live.entry(run)
+            if entry and (live.listeners or live.folder.id in self._executions):
+                with suppress(RunError):  # it was deleted
+                    self._score(live, [entry])
+                    self._refresh(live, [(entry.task, entry.member)])
         for each in running:
             each.run_ended(run)
 
     def _runs_deleted(self, runs: Sequence[str]) -> None:
-        for experiment in self.followers.groups:
-            with suppress(StudioError):  # it was deleted, or the history is locked
-                cells = self.registry.cells(experiment)
-                entries = [entry for run in runs if (entry := cells.entry(run)) is not None]
-                if entries:
-                    self._documents.forget(experiment)
-                    self._refresh(experiment, {(each.task, each.member) for each in entries})
+        for live in self.registry.known():
+            places = live.places_of(runs)
+            if places and live.listeners:
+                with suppress(StudioError):  # it was deleted, or the history is locked
+                    live.forget_overview()
+                    self._refresh(live, places)
 
-    def _score(self, folder: ExperimentFolder, runs: Collection[str]) -> None:
+    def _score(self, live: LiveExperiment, entries: Collection[RunEntry]) -> None:
         """Score the answers of ended runs in the background, where grades are stored."""
-        cells, judge = self.registry.cells(folder.id), self._judges.get(folder.id)
-        summaries = self._summaries(folder.id, runs)
-        for run in runs:
-            entry, summary = cells.entry(run), summaries.get(run)
-            if entry is None or summary is None or not has_answer(summary):
+        folder, summaries = live.folder, self._summaries(live, [each.run for each in entries])
+        for entry in entries:
+            summary = summaries.get(entry.run)
+            if summary is None or not has_answer(summary):
                 continue
             expected = folder.expected(entry.task)
-            if expected and is_stored(folder, expected) and (judge or expected.check != "judge"):
-                self._work.score(folder, entry, summary, judge)
+            if expected and is_stored(folder, expected) and (
+                live.judge or expected.check != "judge"
+            ):  # fmt: skip
+                self._work.score(folder, entry, summary, live.judge)
 
     def _scored(self, experiment: str, run: str) -> None:
         with suppress(StudioError):  # it was deleted, or the history is locked
-            cells = self.registry.cells(experiment)
-            if (score := self.registry.folder(experiment).score(run)) is not None:
-                cells.add_score(score)
-            if (entry := cells.entry(run)) is not None:
-                self._refresh(experiment, [(entry.task, entry.member)])
-        self._forget_judge(experiment)
+            live = self.registry.get(experiment)
+            self._refresh(live, live.places_of([run]))
+            self._forget_judge(live)
 
-    def _unscored(self, folder: ExperimentFolder) -> list[str]:
+    def _unscored(self, live: LiveExperiment) -> list[RunEntry]:
         """Return the ended runs that have no score yet, or none because a judge failed."""
-        cells, judged = self.registry.cells(folder.id), folder.definition.judging is not None
+        folder, judged = live.folder, live.folder.definition.judging is not None
         return [
-            run for run in cells.unscored()
-            if (entry := cells.entry(run)) and is_stored(folder, folder.expected(entry.task))
-            if judged or folder.score(run) is None
-        ]  # fmt: skip
+            each
+            for each in live.unscored()
+            if is_stored(folder, folder.expected(each.task))
+            if judged or folder.score(each.run) is None
+        ]
 
-    def _forget_judge(self, experiment: str) -> None:
+    def _forget_judge(self, live: LiveExperiment) -> None:
         """Forget the judge's key once no score needs it."""
-        if not self.is_running(experiment):
-            self._judges.pop(experiment, None)
-            self.followers.notify(experiment)
+        if not self.is_running(live):
+            live.judge = None
+            live.notify()
 
-    def _activity(self, experiment: str, described: Mapping[str, Any]) -> dict[str, Any]:
+    def _activity(self, live: LiveExperiment, described: Mapping[str, Any]) -> dict[str, Any]:
         """Return what an experiment is doing, and what can be done with it."""
-        folder, counts = self.registry.folder(experiment), self.registry.cells(experiment).counts()
-        state = "running" if self.is_running(experiment) else described["state"]
+        folder, counts = live.folder, live.counts()
+        state = "running" if self.is_running(live) else described["state"]
         idle, definition = state != "running", folder.definition
-        unscored, elsewhere = self._unscored(folder) if idle else [], self._where(folder)
+        unscored, elsewhere = self._unscored(live) if idle else [], _where(live)
         if not (definition.suites or definition.judging or elsewhere):
-            self._score(folder, unscored)  # what an earlier process left
-        execution = self._executions.get(experiment)
+            self._score(live, unscored)  # what an earlier process left
+        execution = self._executions.get(folder.id)
         activity = {
             "state": state,
-            "reason": execution.reason if execution else self._reasons.get(experiment, ""),
+            "reason": execution.reason if execution else live.reason,
             "canResume": idle
             and not definition.from_runs
             and (counts["done"] < counts["total"] or bool(unscored)),
@@ -433,7 +406,7 @@ class ExperimentManager:
         }
         if not definition.suites:
             return activity | {"note": elsewhere or ("" if idle else self._note(definition))}
-        return activity | self.progress(experiment) | {
+        return activity | self.progress(live) | {
             "testing": execution.testing if execution else [],
             "elsewhere": elsewhere,
         }  # fmt: skip
@@ -449,76 +422,42 @@ class ExperimentManager:
             return ""
         return f"At most {at_once:,} of the {total:,} runs are in progress at the same time."
 
-    def _changed(self, experiment: str) -> None:
-        self._documents.forget(experiment)
-        self.followers.notify(experiment)
+    def _changed(self, live: LiveExperiment) -> None:
+        live.forget_overview()
+        live.notify()
 
-    def _load(self, folder: ExperimentFolder, *, running: bool) -> dict[str, Summary | None]:
+    def _load(self, live: LiveExperiment, *, running: bool) -> dict[str, Summary | None]:
         """Compute all cells anew; return the summaries of the runs."""
-        cells = self.registry.cells(folder.id)
-        summaries = self._summaries(folder.id, cells.run_ids())
-        cells.load(summaries, running=running)
+        summaries = self._summaries(live)
+        live.load(summaries, running=running)
         return summaries
 
-    def _refresh(self, experiment: str, places: Collection[Place]) -> None:
+    def _refresh(self, live: LiveExperiment, places: Collection[Place]) -> None:
         """Compute some cells again, and notify the followers."""
-        cells = self.registry.cells(experiment)
-        summaries = self._summaries(experiment, cells.runs_at(places))
-        cells.refresh(places, summaries, running=experiment in self._executions)
-        self.followers.notify(experiment)
+        summaries = self._summaries(live, live.runs_at(places))
+        live.refresh(places, summaries, running=live.folder.id in self._executions)
+        live.notify()
 
-    def _summaries(self, experiment: str, runs: Collection[str]) -> dict[str, Summary | None]:
-        observed = self._observe(experiment)
-        if observed is not None:
-            return observed.runs.summaries(runs)
-        return self._catalog.history.summaries(runs)
+    def _summaries(
+        self, live: LiveExperiment, runs: Collection[str] | None = None
+    ) -> dict[str, Summary | None]:
+        """Return the summaries of some of its runs, by default of all."""
+        source = live.observed or self._catalog.history
+        return source.summaries(live.run_ids() if runs is None else runs)
 
-    def _observe(self, experiment: str) -> ObservedExperiment | None:
-        """Return what is seen of an experiment of another process; None of one of our own."""
-        with self._lock:
-            folder = self.registry.folder(experiment)
-            if not self.registry.is_elsewhere(folder):
-                self._observed.pop(experiment, None)
-                return None
-            known = self._observed.get(experiment)
-            if known is None or known.folder is not folder:
-                known = ObservedExperiment(folder, self.registry.cells(experiment))
-                self._observed[experiment] = known
-            return known
+    def _own(self, experiment: str) -> LiveExperiment:
+        """Return an experiment. Raises ``RunActive`` if another process uses it."""
+        live = self.registry.get(experiment)
+        if live.observed is not None:
+            raise RunActive(_where(live))
+        return live
 
-    def _own_folder(self, experiment: str) -> ExperimentFolder:
-        """Return a folder. Raises ``RunActive`` if another process uses it."""
-        folder = self.registry.folder(experiment)
-        if self.registry.is_elsewhere(folder):
-            raise RunActive(self._where(folder))
-        return folder
-
-    def _idle_folder(self, experiment: str, *, advice: str = "") -> ExperimentFolder:
-        """Return a folder. Raises ``RunActive``, with advice, if it is in progress."""
-        folder = self._own_folder(experiment)
-        if self.is_running(experiment):
-            raise RunActive(f"This {folder.kind} is in progress.{advice}")
-        return folder
-
-    def _where(self, folder: ExperimentFolder) -> str:
-        """Return a sentence on the process that uses an experiment; empty if this one does."""
-        if not self.registry.is_elsewhere(folder):
-            return ""
-        owner = process.find(folder.path)
-        if owner is None and not is_in_use(folder.data):
-            return (
-                f"The command that carried this {folder.kind} out has ended. It can be continued "
-                "here once the container engine can be reached, to remove what the command left."
-            )
-        if owner is None:
-            return (
-                f"Another process uses the folder of this {folder.kind}, which can be viewed until "
-                "that has ended."
-            )
-        return (
-            f"This {folder.kind} is carried out by {owner}. Stop it there with Ctrl+C; it can be "
-            "continued here when that has ended."
-        )
+    def _idle(self, experiment: str, *, advice: str = "") -> LiveExperiment:
+        """Return an experiment. Raises ``RunActive``, with advice, if it is in progress."""
+        live = self._own(experiment)
+        if self.is_running(live):
+            raise RunActive(f"This {live.folder.kind} is in progress.{advice}")
+        return live
 
     def _belongs(self, run: str, experiment: str) -> bool:
         """Return whether a run exists and belongs to an experiment."""
@@ -529,9 +468,31 @@ class ExperimentManager:
 
     def _require_capacity(self, owner: str, kind: Kind) -> None:
         with self._lock:
-            running = [self.registry.folder(each) for each in self._executions]
+            running = [each.live.folder for each in self._executions.values()]
         limit = _MAX_RUNNING[kind]
         if sum((each.owner, each.kind) == (owner, kind) for each in running) >= limit:
             raise QuotaExceeded(
                 f"{limit} of your {kind}s are in progress. Wait until one has ended, or stop one."
             )
+
+
+def _where(live: LiveExperiment) -> str:
+    """Return a sentence on the process that uses an experiment; empty if this one does."""
+    folder = live.folder
+    if live.observed is None:
+        return ""
+    owner = process.find(folder.path)
+    if owner is None and not is_in_use(folder.data):
+        return (
+            f"The command that carried this {folder.kind} out has ended. It can be continued "
+            "here once the container engine can be reached, to remove what the command left."
+        )
+    if owner is None:
+        return (
+            f"Another process uses the folder of this {folder.kind}, which can be viewed until "
+            "that has ended."
+        )
+    return (
+        f"This {folder.kind} is carried out by {owner}. Stop it there with Ctrl+C; it can be "
+        "continued here when that has ended."
+    )

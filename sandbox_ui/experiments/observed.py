@@ -1,15 +1,13 @@
-"""An experiment that another process carries out, as its files say: for viewing only."""
+"""Runs that another process carries out, as their files say: for viewing only."""
 
 import threading
 from collections.abc import Collection
 from pathlib import Path
 
 from agent.events import RunEnded
-from agent.experiments.folder import ExperimentFolder
 from agent.history import records
 from agent.runs import journal
 from agent.runs.summary import Summary
-from sandbox_ui.experiments.cells import Cells, Place
 
 
 class ObservedRuns:
@@ -52,31 +50,3 @@ class ObservedRuns:
         if known is not None:
             (self._running if known.running else self._ended)[run] = known
         return known
-
-
-class ObservedExperiment:
-    """Reads the progress of an experiment that another process carries out. Thread-safe."""
-
-    def __init__(self, folder: ExperimentFolder, cells: Cells) -> None:
-        self.folder = folder
-        self.runs = ObservedRuns(folder.data)
-        self._cells = cells
-        self._open = set(cells.run_ids())
-        self.running = False
-        self._lock = threading.Lock()
-
-    def changed_places(self, *, running: bool) -> list[Place]:
-        """Read what was added since the last call; return the cells that may have changed."""
-        with self._lock:
-            runs, scores = self.folder.read_further()
-            self._cells.take_over(runs, scores)
-            looked_at = {entry.run for entry in runs} | self._open
-            self.runs.summaries(looked_at)
-            self._open = {run for run in looked_at if not self.runs.has_ended(run)}
-            changed = looked_at | {score.run for score in scores}
-            entries = (self._cells.entry(run) for run in changed)
-            places = {(entry.task, entry.member) for entry in entries if entry is not None}
-            if running != self.running:
-                places.update(self._cells.unsettled())
-            self.running = running
-        return list(places)

@@ -9,7 +9,8 @@ from agent.errors import RunError, StorageFull
 from agent.experiments.experiment import Experiment
 from agent.experiments.folder import KINDS, ExperimentFolder, record_path
 from agent.experiments.suite import Suite
-from sandbox_ui.experiments.cells import Cells
+from sandbox_ui.experiments.live_experiment import Listener, LiveExperiment
+from sandbox_ui.experiments.observed import ObservedRuns
 
 
 class ExperimentRegistry:
@@ -20,14 +21,13 @@ class ExperimentRegistry:
 
     def __init__(self, data: Path) -> None:
         self._data = data
-        self._folders: dict[str, ExperimentFolder] = {}
-        self._cells: dict[str, Cells] = {}
+        self._known: dict[str, LiveExperiment] = {}
         self._listed: dict[Path, int] = {}
         self._lock = threading.RLock()
 
     def create(
         self, definition: Experiment, suites: Sequence[Suite] = (), title: str = ""
-    ) -> ExperimentFolder:
+    ) -> LiveExperiment:
         """Create an experiment; its id and time are set here. Raises ``StorageFull``."""
         try:
             return self._add(ExperimentFolder.create(self._data, definition, suites, title))
@@ -38,51 +38,48 @@ class ExperimentRegistry:
                 "Free some space on the studio's disk."
             ) from error
 
-    def cells(self, experiment: str) -> Cells:
-        """Return the cells of an experiment. Raises ``RunError`` if it does not exist."""
+    def get(self, experiment: str) -> LiveExperiment:
+        """Return the experiment with an id. Raises ``RunError`` if it does not exist."""
         with self._lock:
-            folder = self.folder(experiment)
-            if experiment not in self._cells:
-                self._cells[experiment] = Cells(folder)
-            return self._cells[experiment]
-
-    def run_ids(self, experiment: str) -> Collection[str]:
-        """Return the ids of its runs. Raises ``RunError`` if it does not exist."""
-        return self.cells(experiment).run_ids()
+            known = self._known.get(experiment)
+            if known is None or (known.observed is not None and not known.folder.path.is_dir()):
+                # not seen yet, or it was moved to the data folder
+                found = ExperimentFolder.find(existing_folders(self._data), experiment)
+                known = self._add(found, known.listeners if known else None)
+            return known
 
     def folder(self, experiment: str) -> ExperimentFolder:
         """Return the folder with an id. Raises ``RunError`` if it does not exist."""
-        with self._lock:
-            known = self._folders.get(experiment)
-            if known is not None and self.is_elsewhere(known) and not known.path.is_dir():
-                self._forget(experiment)  # it was moved to the data folder
-                known = None
-            return known or self._add(
-                ExperimentFolder.find(existing_folders(self._data), experiment)
-            )
+        return self.get(experiment).folder
 
-    def is_elsewhere(self, folder: ExperimentFolder) -> bool:
-        """Return whether a folder is in another place, which another process uses."""
-        return folder.data != self._data
+    def run_ids(self, experiment: str) -> Collection[str]:
+        """Return the ids of its runs. Raises ``RunError`` if it does not exist."""
+        return self.get(experiment).run_ids()
 
     def delete(self, experiment: str) -> None:
         """Delete a folder; its runs remain. Raises ``OSError``."""
         with self._lock:
-            folder = self.folder(experiment)
-            self._forget(experiment)
-            folder.delete()
+            self._known.pop(experiment, self.get(experiment)).folder.delete()
 
-    def all(self, owner: str | None = None) -> list[ExperimentFolder]:
-        """Return the readable folders of all users or of one, unordered."""
+    def all(self, owner: str | None = None) -> list[LiveExperiment]:
+        """Return the readable experiments of all users or of one, unordered."""
         with self._lock:
             self._look_for_others()
-            folders = [each for name in list(self._folders) if (each := self._find(name))]
-        return [each for each in folders if owner is None or each.owner == owner]
+            found = [each for name in list(self._known) if (each := self._find(name))]
+        return [each for each in found if owner is None or each.folder.owner == owner]
 
-    def _add(self, folder: ExperimentFolder) -> ExperimentFolder:
+    def known(self) -> list[LiveExperiment]:
+        """Return those that were asked for."""
         with self._lock:
-            self._folders[folder.id] = folder
-        return folder
+            return list(self._known.values())
+
+    def _add(
+        self, folder: ExperimentFolder, listeners: list[Listener] | None = None
+    ) -> LiveExperiment:
+        observed = ObservedRuns(folder.data) if folder.data != self._data else None
+        with self._lock:
+            self._known[folder.id] = LiveExperiment(folder, observed, listeners)
+            return self._known[folder.id]
 
     def _look_for_others(self) -> None:
         """Read folders that other processes have added, such as those of the command line."""
@@ -101,13 +98,9 @@ class ExperimentRegistry:
             if all(record_path(data, name) for name in names):
                 self._listed[place] = listed
 
-    def _find(self, experiment: str) -> ExperimentFolder | None:
+    def _find(self, experiment: str) -> LiveExperiment | None:
         try:
-            return self.folder(experiment)
+            return self.get(experiment)
         except RunError:
-            self._forget(experiment)
+            self._known.pop(experiment, None)
             return None
-
-    def _forget(self, experiment: str) -> None:
-        self._folders.pop(experiment, None)
-        self._cells.pop(experiment, None)

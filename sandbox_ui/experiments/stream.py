@@ -28,7 +28,7 @@ from pydantic_core import to_json
 from starlette.responses import StreamingResponse
 
 from agent.errors import JournalError, RunError, UsageError
-from agent.experiments.folder import ExperimentFolder
+from sandbox_ui.experiments.live_experiment import LiveExperiment
 from sandbox_ui.experiments.manager import ExperimentManager
 from sandbox_ui.runs import sse
 from sandbox_ui.runs.feed import Feed, Message
@@ -54,7 +54,7 @@ class ExperimentStream:
 
     def __init__(
         self,
-        folder: ExperimentFolder,
+        live: LiveExperiment,
         manager: ExperimentManager,
         runs: RunManager,
         chosen: Collection[str] | None,
@@ -62,8 +62,8 @@ class ExperimentStream:
         cell_cursor: str,
         finish: Callable[[dict[str, Any]], dict[str, Any]],
     ) -> None:
-        self._experiment, self._kind = folder.id, folder.kind
-        self._has_cells = folder.kind == "evaluation"
+        self._live, self._experiment, self._kind = live, live.folder.id, live.folder.kind
+        self._has_cells = self._kind == "evaluation"
         self._manager = manager
         self._runs = runs
         self._chosen = chosen
@@ -80,7 +80,7 @@ class ExperimentStream:
 
     async def messages(self, is_over: Callable[[], bool]) -> AsyncIterator[bytes]:
         """Yield the messages until the follower leaves or the experiment is deleted."""
-        unfollow = self._manager.followers.follow(self._experiment, self._on_state_changed)
+        unfollow = self._live.follow(self._on_state_changed)
         try:
             yield sse.RETRY
             while not is_over():
@@ -108,7 +108,7 @@ class ExperimentStream:
     async def _wait(self) -> list[bytes]:
         """Wait until there is something to do; return a ping if nothing happened for long."""
         seconds = min(self._seconds_to_overview(), sse.PING_SECONDS)
-        elsewhere = self._manager.is_elsewhere(self._experiment)
+        elsewhere = self._live.observed is not None
         if elsewhere:
             seconds = sse.POLL_SECONDS
         woken = await sse.wait_with_timeout(self._wake, max(0.0, seconds))
@@ -134,10 +134,10 @@ class ExperimentStream:
         changed, self._state_changed, self._news = self._state_changed, False, False
         fresh = changed and not self._has_cells
         described = self._manager.overview(self._experiment, fresh=fresh)
+        self._live = self._manager.registry.get(self._experiment)
         self._overview_at = time.monotonic()
         if self._has_cells:
-            known = self._manager.registry.cells(self._experiment).cursor
-            self._news = described["cursor"] != known  # it is not the latest one
+            self._news = described["cursor"] != self._live.cursor  # it is not the latest one
         self._follow(described)
         shown = {name: each for name, each in described.items() if name not in ("now", "cursor")}
         if shown == self._sent:
@@ -147,17 +147,16 @@ class ExperimentStream:
         return [b"event: %b\ndata: %b\n\n" % (self._kind.encode(), data)]
 
     def _cell_messages(self) -> list[bytes]:
-        self._manager.catch_up(self._experiment)
-        cells = self._manager.registry.cells(self._experiment)
-        changes = cells.changes(self._cell_cursor)
+        self._live = self._manager.catch_up(self._experiment)
+        changes = self._live.changes(self._cell_cursor)
         if changes is None:
-            self._cell_cursor = cells.cursor
+            self._cell_cursor = self._live.cursor
             return [b"event: reload\ndata: {}\n\n"]
         self._cell_cursor = changes.cursor
         if not changes.cells:
             return []
         self._news = True
-        progress = self._manager.progress(self._experiment)
+        progress = self._manager.progress(self._live)
         data = {"cursor": changes.cursor, "cells": changes.cells, **progress}
         return [b"event: cells\ndata: %b\n\n" % to_json(data)]
 

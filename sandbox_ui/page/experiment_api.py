@@ -184,7 +184,8 @@ class ExperimentFunctions:
         with gradio_errors():
             await run_sync(get_access(request).require_edit_group, str(experiment))
         changed = asyncio.Event()
-        unfollow = self._experiments.followers.follow(experiment, thread_safe_setter(changed))
+        live = await run_sync(self._experiments.registry.get, experiment)
+        unfollow = live.follow(thread_safe_setter(changed))
         try:
             while True:
                 changed.clear()

@@ -138,14 +138,13 @@ class ExperimentRoutes(Routes):
         continue; for an evaluation, that of the description or of the last message.
         """
         experiment, access, query = _id(request), get_access(request), request.query_params
-        folder = await run_sync(self._manager.registry.folder, experiment)
-        known = await run_sync(self._manager.registry.run_ids, experiment)
-        cells = folder.kind == "evaluation"
+        live = await run_sync(self._manager.registry.get, experiment)
+        cells = live.folder.kind == "evaluation"
         stream = ExperimentStream(
-            folder,
+            live,
             self._manager,
             self._runs,
-            parse_runs(query.get("runs"), known),
+            parse_runs(query.get("runs"), live.run_ids()),
             {} if cells else parse_cursors(query.getlist("cursor")),
             query.get("cursor", "") if cells else "",
             partial(_for_reader, access=access, experiment=experiment),

@@ -56,7 +56,7 @@ class ShareLinkRoutes(Routes):
         if "run" in request.path_params:
             self._runs.feed(folder.id).notify()
         else:
-            self._experiments.followers.notify(folder.id)
+            self._experiments.registry.get(folder.id).notify()
         return Response(status_code=204)
 
     @at(*_LINKS, permission="edit")

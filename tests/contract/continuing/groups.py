@@ -75,7 +75,7 @@ class PageGroup(Page, Group):
         return described
 
     def _wait(self) -> None:
-        wait_until(lambda: not self.manager.is_running(self.folder.id))
+        wait_until(lambda: not self.manager.is_running(self.manager.registry.get(self.folder.id)))
         wait_until(lambda: not self.services.runs.active_ids())
 
 

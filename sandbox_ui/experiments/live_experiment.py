@@ -1,0 +1,252 @@
+"""One experiment as its followers see it: its cells, task by member, kept up to date one by one.
+
+Each change of a cell gets a number. A follower asks for the cells that have changed since the
+number that it knows; the cost of an event does not depend on how many cells there are.
+"""
+
+import secrets
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from agent.experiments.description import cell_to_json, describe
+from agent.experiments.folder import ExperimentFolder, RunEntry
+from agent.experiments.outcomes import Cell, OutcomeName, Summaries, cell_of, counts_of
+from agent.grading.checks import JudgeAccess
+from sandbox_ui.experiments.observed import ObservedRuns
+
+_MAX_LOG = 50_000
+_UNSETTLED = ("running", "waiting", "stopped")
+_SECONDS = 0.5
+_SHARE = 20.0
+"""Results are computed again after half a second, and at least this many times the
+seconds that they took."""
+Place = tuple[int, int]
+"""Task and member, from 0."""
+Listener = Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The cells that have changed since a cursor, as task, member and cell."""
+
+    cursor: str
+    cells: list[tuple[int, int, dict[str, Any]]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Overview:
+    """The experiment without tasks and cells, as of a cursor of its cells."""
+
+    cursor: str
+    running: bool
+    at: float
+    took: float
+    described: dict[str, Any]
+
+
+class LiveExperiment:
+    """An experiment. Thread-safe.
+
+    Attributes:
+        observed: Reads the runs of an experiment that another process carries out; None of ours.
+        reason: Why runs could not be started by what carried it out last.
+        started: How many runs were done when it was started or continued, and when.
+        judge: The judge whose votes are still needed, with its key.
+        listeners: What is called, from any thread, when it has changed.
+    """
+
+    def __init__(
+        self,
+        folder: ExperimentFolder,
+        observed: ObservedRuns | None = None,
+        listeners: list[Listener] | None = None,
+    ) -> None:
+        self.folder = folder
+        self.observed = observed
+        self.reason = ""
+        self.started = 0, 0.0
+        self.judge: JudgeAccess | None = None
+        self._by_run = {entry.run: entry for entry in folder.runs()}
+        self._open = set(self._by_run)  # runs of another process that had not ended
+        self._seen_running = False
+        self._shown: dict[Place, Cell] = {}
+        self._counts: Counter[OutcomeName] = Counter()
+        self._loaded = False
+        self._epoch = secrets.token_hex(4)
+        self._log: list[Place] = []
+        self._trimmed = 0
+        self._overview: _Overview | None = None
+        self.listeners: list[Listener] = [] if listeners is None else listeners
+        self._lock = threading.RLock()
+
+    @property
+    def latest(self) -> float:
+        """When the last run was created, or else the experiment."""
+        with self._lock:
+            times = (entry.at for entry in self._by_run.values())
+            return max(times, default=self.folder.definition.created)
+
+    @property
+    def cursor(self) -> str:
+        """Where a follower continues who knows the cells as they are now."""
+        with self._lock:
+            return f"{self._epoch}-{self._trimmed + len(self._log)}"
+
+    def follow(self, listener: Listener) -> Listener:
+        """Call a function, from any thread, whenever it changes; return what ends that."""
+        self.listeners.append(listener)
+
+        def unfollow() -> None:
+            with suppress(ValueError):
+                self.listeners.remove(listener)
+
+        return unfollow
+
+    def notify(self) -> None:
+        """Tell the followers that it has changed."""
+        for listener in list(self.listeners):
+            listener()
+
+    def run_ids(self) -> Collection[str]:
+        """Return the ids of the runs."""
+        with self._lock:
+            return set(self._by_run)
+
+    def entry(self, run: str) -> RunEntry | None:
+        """Return which run it is; None if it does not belong to the experiment."""
+        return self._by_run.get(run)
+
+    def places_of(self, runs: Iterable[str]) -> set[Place]:
+        """Return the cells that runs are in."""
+        entries = map(self._by_run.get, runs)
+        return {(entry.task, entry.member) for entry in entries if entry is not None}
+
+    def runs_at(self, places: Iterable[Place]) -> set[str]:
+        """Return the runs in some cells."""
+        return {each.run for place in places for each in self.folder.runs_at(*place)}
+
+    def add_run(self, task: int, member: int, repetition: int, run: str) -> None:
+        """Record a run. Raises ``OSError``."""
+        with self._lock:
+            earlier = self.folder.run_at((task, member, repetition))
+            self._by_run[run] = self.folder.add_run(task, member, repetition, run)
+            if earlier is not None:
+                self._by_run.pop(earlier.run, None)
+
+    def read_further(self, *, running: bool) -> set[Place]:
+        """Read what another process has added; return the cells that may have changed."""
+        if self.observed is None:
+            return set()
+        with self._lock:
+            runs, scores = self.folder.read_further()
+            if runs:
+                self._by_run = {entry.run: entry for entry in self.folder.runs()}
+            changed = {entry.run for entry in runs} | self._open
+            self.observed.summaries(changed)
+            self._open = {run for run in changed if not self.observed.has_ended(run)}
+            places = self.places_of(changed | {score.run for score in scores})
+            if running != self._seen_running:
+                places.update(self.unsettled())
+                self.forget_overview()
+            self._seen_running = running
+        return places
+
+    def load(self, summaries: Summaries, *, running: bool) -> None:
+        """Compute all cells, or all of them again: a run may have been deleted or continued."""
+        with self._lock:
+            self._loaded = True
+            places = {(each.task, each.member) for each in self._by_run.values()}
+            self._refresh(sorted(places), summaries, running=running)
+
+    def refresh(self, places: Iterable[Place], summaries: Summaries, *, running: bool) -> None:
+        """Compute some cells again, with the summaries of their runs."""
+        with self._lock:
+            if self._loaded:
+                self._refresh(places, summaries, running=running)
+
+    def unscored(self) -> list[RunEntry]:
+        """Return the runs that ended without a score."""
+        with self._lock:
+            runs = [each for cell in self._shown.values() for each in cell.runs]
+        return [each.entry for each in runs if each.outcome == "unscored"]
+
+    def unsettled(self) -> list[Place]:
+        """Return the cells with runs that are in progress, waiting or stopped."""
+        with self._lock:
+            return [place for place, cell in self._shown.items() if cell.outcome in _UNSETTLED]
+
+    def counts(self) -> dict[str, int]:
+        """Return the number of runs by outcome; see ``counts_of``."""
+        with self._lock:
+            return counts_of(self.folder.definition, self._counts)
+
+    def changes(self, cursor: str) -> Changes | None:
+        """Return what has changed since a cursor; None if that is not known any more."""
+        epoch, _, number = cursor.partition("-")
+        with self._lock:
+            known = int(number) - self._trimmed if number.isdecimal() and len(number) < 16 else -1
+            if epoch != self._epoch or not 0 <= known <= len(self._log):
+                return None
+            places = dict.fromkeys(self._log[known:])
+            cells = [(*place, cell_to_json(self._shown[place])) for place in places]
+            return Changes(self.cursor, cells)
+
+    def describe(self, summaries: Summaries, *, running: bool) -> dict[str, Any]:
+        """Return it as JSON values, with all tasks and cells; all of it is computed anew."""
+        began = time.monotonic()
+        self.load(summaries, running=running)
+        cursor = self.cursor
+        continued = not self.folder.definition.suites and any(
+            each is not None and each.running for each in summaries.values()
+        )
+        described = describe(self.folder, summaries, running=running or continued)
+        if self.folder.definition.suites:
+            described["cursor"] = cursor
+        now = time.monotonic()
+        self._overview = _Overview(cursor, running, now, now - began, without_cells(described))
+        return described
+
+    def known_overview(self, *, running: bool, fresh: bool, listed: bool) -> dict[str, Any] | None:
+        """Return it without tasks and cells as it was described last; None if that is too old.
+
+        Args:
+            fresh: Whether it is wanted as it is now, even if that takes long.
+            listed: Whether only its state and the results of ended runs are shown.
+        """
+        known = self._overview
+        if known is None:
+            return None
+        unchanged = (known.cursor, known.running) == (self.cursor, running)
+        # A comparison also shows figures of runs in progress, and what continues them.
+        if unchanged and (listed or self.folder.definition.suites):
+            return known.described
+        recent = time.monotonic() - known.at < max(_SECONDS, _SHARE * known.took)
+        return known.described if recent and not fresh else None
+
+    def forget_overview(self) -> None:
+        """Describe it anew: its title has changed, or a run was deleted."""
+        self._overview = None
+
+    def _refresh(self, places: Iterable[Place], summaries: Summaries, *, running: bool) -> None:
+        for place in places:
+            cell = cell_of(self.folder, *place, summaries, running=running)
+            before = self._shown.get(place)
+            if before is not None and cell_to_json(before) == cell_to_json(cell):
+                continue
+            self._counts.subtract(each.outcome for each in (before.runs if before else ()))
+            self._counts.update(each.outcome for each in cell.runs)
+            self._shown[place] = cell
+            self._log.append(place)
+        if len(self._log) > 2 * _MAX_LOG:
+            self._trimmed += len(self._log) - _MAX_LOG
+            del self._log[:-_MAX_LOG]
+
+
+def without_cells(described: dict[str, Any]) -> dict[str, Any]:
+    """Return a description without its tasks and cells."""
+    return {name: each for name, each in described.items() if name not in ("tasks", "cells")}
