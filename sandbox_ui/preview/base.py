@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
+from agent.documents.drawing_error import DrawingError
 
-class PreviewError(Exception):
-    """The file cannot be shown; the message tells the user why."""
+PreviewError = DrawingError
+"""The file cannot be shown; the message tells the user why."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from functools import wraps
 from importlib import import_module
 from typing import BinaryIO
 
+from agent.documents import svg
 from agent.documents.signatures import is_pdf
 from agent.util.text import format_size
 from sandbox_ui.preview.base import Preview, PreviewError, PreviewRequest, Renderer
@@ -44,7 +45,7 @@ KINDS = {
     ),
     "svg": Kind(
         "media.svg", "media/svg", "svg svgz",
-        noun="drawing", max_bytes=32 * MB, rendered="Image", packed=True,
+        noun="drawing", max_bytes=svg.MAX_FILE_BYTES, rendered="Image", packed=True,
     ),
     "pdf": Kind(
         "documents.pdf", "pdf/pdf", "pdf", noun="PDF", max_bytes=2048 * MB, headers=("password",)

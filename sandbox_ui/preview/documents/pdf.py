@@ -5,10 +5,8 @@ image), ``text`` (its text and positions), ``find``, ``outline`` or ``unlocked``
 the password); ``password`` may come with it.
 """
 
-import ctypes
 import io
 import math
-import time
 from collections.abc import Iterator
 from typing import BinaryIO
 
@@ -16,8 +14,9 @@ import pypdfium2
 from PIL import Image, ImageChops
 from pypdfium2 import raw
 
+from agent.documents.pdf_pages import LockedPdfError, open_pdf, page_to_render, render_clip
 from sandbox_ui.preview.base import BinaryPreview, Preview, PreviewError, PreviewRequest
-from sandbox_ui.preview.documents.pdf_text import open_page, read_text, search_text
+from sandbox_ui.preview.documents.pdf_text import read_text, search_text
 
 MAX_SIZES = 500  # per response
 MAX_PAGES = 20_000
@@ -25,17 +24,10 @@ MAX_COPY_BYTES = 40 * 1024**2
 """Largest PDF of which a copy without its password is made, in bytes."""
 
 MAX_PIXELS = 16_000_000  # of an image
-RENDERING_TIMEOUT_SECONDS = 8.0
 _MAX_SIDE = 16_000
 _MAX_LOSSLESS_PIXELS = 300_000
-_WHITE = (255, 255, 255, 255)
 _MAX_OUTLINE_ENTRIES = 2000
 _TAIL_BYTES = 2048
-_ERROR_MESSAGES = {
-    raw.FPDF_ERR_PASSWORD: "This PDF is protected with a password.",
-    raw.FPDF_ERR_SECURITY: "This PDF is protected in an unsupported way.",
-}
-_UNREADABLE_MESSAGE = "This PDF cannot be read; it is damaged, truncated or has no pages."
 
 
 def view(file: BinaryIO, request: PreviewRequest) -> Preview:
@@ -47,12 +39,11 @@ def view(file: BinaryIO, request: PreviewRequest) -> Preview:
     password = request.options.get("password")
     options = {name: each for name, each in request.options.items() if name != "password"}
     try:
-        opened = pypdfium2.PdfDocument(file, password=password)
-    except pypdfium2.PdfiumError as error:
-        code = error.err_code or 0
-        if code == raw.FPDF_ERR_PASSWORD and not options:
-            return {"locked": True, "wrong": bool(password)}
-        raise PreviewError(_ERROR_MESSAGES.get(code, _UNREADABLE_MESSAGE)) from error
+        opened = open_pdf(file, password)
+    except LockedPdfError:
+        if options:
+            raise
+        return {"locked": True, "wrong": bool(password)}
     with opened as pdf:
         return _respond(pdf, file, request)
 
@@ -123,7 +114,7 @@ def _outline(pdf: pypdfium2.PdfDocument) -> Iterator[tuple[str, int, int]]:
 
 def _page_image(pdf: pypdfium2.PdfDocument, at: int, request: PreviewRequest) -> BinaryPreview:
     """Render a page ``width`` pixels wide or less, cropped to ``clip=x,y,w,h``."""
-    page = _page(pdf, at)
+    page = page_to_render(pdf, at)
     width, height = (max(1.0, side) for side in page.get_size())
     scale = request.int_option("width", 800, minimum=1, maximum=200_000) / width
     clip = _clip(request.options.get("clip", ""))
@@ -132,22 +123,16 @@ def _page_image(pdf: pypdfium2.PdfDocument, at: int, request: PreviewRequest) ->
         scale = min(scale, _MAX_SIDE / max(width, height))
         clip = (0, 0, math.ceil(width * scale), math.ceil(height * scale))
     page_size = (round(width * scale), round(height * scale))
-    return _encode(_render_clip(pdf, page, page_size, clip))
+    return _encode(render_clip(pdf, page, page_size, clip))
 
 
 def _thumbnail(pdf: pypdfium2.PdfDocument, max_side: int) -> BinaryPreview:
     """Render a thumbnail of the first page."""
-    page = _page(pdf, 0)
+    page = page_to_render(pdf, 0)
     width, height = (max(1.0, side) for side in page.get_size())
     scale = max_side / max(width, height)
     page_size = (max(1, round(width * scale)), max(1, round(height * scale)))
-    return _encode(_render_clip(pdf, page, page_size, (0, 0, *page_size)))
-
-
-def _page(pdf: pypdfium2.PdfDocument, at: int) -> pypdfium2.PdfPage:
-    if pdf.get_formtype() != raw.FORMTYPE_NONE:
-        pdf.init_forms()
-    return open_page(pdf, at)
+    return _encode(render_clip(pdf, page, page_size, (0, 0, *page_size)))
 
 
 def _clip(text: str) -> tuple[int, int, int, int] | None:
@@ -157,38 +142,6 @@ def _clip(text: str) -> tuple[int, int, int, int] | None:
         return None
     valid = 0 < width * height <= MAX_PIXELS and width > 0
     return (max(0, x), max(0, y), width, height) if valid else None
-
-
-def _render_clip(
-    pdf: pypdfium2.PdfDocument,
-    page: pypdfium2.PdfPage,
-    page_size: tuple[int, int],
-    clip: tuple[int, int, int, int],
-) -> Image.Image:
-    """Render ``clip`` of a page scaled to ``page_size``; PDFium polls for the time limit."""
-    x, y, width, height = clip
-    bitmap = pypdfium2.PdfBitmap.new_native(
-        max(1, width), max(1, height), raw.FPDFBitmap_BGRx, rev_byteorder=True
-    )
-    bitmap.fill_rect(_WHITE, 0, 0, max(1, width), max(1, height))
-    position = (-x, -y, max(1, page_size[0]), max(1, page_size[1]), 0)
-    flags = raw.FPDF_ANNOT | raw.FPDF_REVERSE_BYTE_ORDER
-    end = time.monotonic() + RENDERING_TIMEOUT_SECONDS
-    pause = raw.IFSDK_PAUSE(version=1)
-    callback = type(pause.NeedToPauseNow)(lambda _pause: int(time.monotonic() > end))
-    pause.NeedToPauseNow = callback
-    status = raw.FPDF_RenderPageBitmap_Start(bitmap, page, *position, flags, ctypes.byref(pause))
-    raw.FPDF_RenderPage_Close(page)
-    if status == raw.FPDF_RENDER_TOBECONTINUED:
-        raise PreviewError(
-            f"Rendering this page takes longer than {RENDERING_TIMEOUT_SECONDS:.0f} seconds."
-        )
-    if status == raw.FPDF_RENDER_FAILED:
-        raise PreviewError("This page cannot be rendered; it is damaged.")
-    if pdf.formenv:
-        raw.FPDF_FFLDraw(pdf.formenv, bitmap, page, *position, flags)
-    image: Image.Image = bitmap.to_pil()
-    return image.convert("RGB")
 
 
 def _encode(image: Image.Image) -> BinaryPreview:

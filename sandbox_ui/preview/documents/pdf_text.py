@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pypdfium2
 from pypdfium2 import raw
 
-from sandbox_ui.preview.base import PreviewError
+from agent.documents.pdf_pages import open_page
 
 SEARCH_TIMEOUT_SECONDS = 0.8  # per request; the page continues the search
 MAX_CHARACTERS = 60_000
@@ -58,16 +58,6 @@ def _search_page(
             return
         count = min(text.count_rects(*match), 20)
         yield [_rounded(to_box(*text.get_rect(each))) for each in range(count)]
-
-
-def open_page(pdf: pypdfium2.PdfDocument, at: int) -> pypdfium2.PdfPage:
-    """Return a page."""
-    if at >= len(pdf):
-        raise PreviewError("This PDF has no such page.")
-    try:
-        return pdf[at]
-    except pypdfium2.PdfiumError:
-        raise PreviewError("This page cannot be read; it is damaged.") from None
 
 
 def _box_converter(page: pypdfium2.PdfPage) -> Callable[[float, float, float, float], Box]:

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
+from agent.documents.svg import MAX_FILE_BYTES
 from sandbox_ui.preview.base import PreviewError
 from sandbox_ui.preview.documents.docx import MAX_XML_BYTES
 from sandbox_ui.preview.documents.pptx import MAX_UNPACKED_BYTES
-from sandbox_ui.preview.media.svg import MAX_FILE_BYTES
 from sandbox_ui.preview.worker import load_renderer
 from tests.sandbox_ui.preview.data.archives import change_members, make_zip, zip_bomb
 from tests.sandbox_ui.preview.documents.pdf_files import PdfPage, make_pdf

@@ -8,8 +8,8 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Locator, expect
 
+from agent.documents import pdf_pages
 from sandbox_ui.preview.base import PreviewError
-from sandbox_ui.preview.documents import pdf
 from sandbox_ui.preview.documents.pdf import MAX_PIXELS, MAX_SIZES, view
 from tests.sandbox_ui.preview.documents.pdf_files import PdfPage, make_pdf, pdf_parts
 from tests.sandbox_ui.preview.file_viewer import FileViewer
@@ -154,7 +154,7 @@ def test_a_document_with_a_password_asks_for_it_and_can_be_copied_without() -> N
 
 
 def test_a_page_that_renders_too_slowly_is_aborted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pdf, "RENDERING_TIMEOUT_SECONDS", 0.05)
+    monkeypatch.setattr(pdf_pages, "RENDERING_TIMEOUT_SECONDS", 0.05)
     slow = "".join(f"{at % 500} 0 m 500 {at % 800} l S\n" for at in range(400_000))
     document = make_pdf([PdfPage(more=slow), PdfPage(["quick"])])
     with pytest.raises(PreviewError, match="takes longer than"):
