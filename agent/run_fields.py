@@ -30,7 +30,7 @@ def _text(name: str, help: str, read: Callable[[str], Any] = str, expected: str 
 
 
 def _prompt(text: str) -> str:
-    if text not in prompts.list_names():
+    if text not in prompts.list_all_names():
         raise ValueError
     return text
 

@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from agent.api import arguments
 from agent.api.models import ModelArgument
@@ -14,7 +15,9 @@ from agent.experiments.experiment import ExpectedAnswer, Experiment, Input, Judg
 from agent.experiments.folder import ExperimentFolder, hash_of
 from agent.experiments.members import complete, parse_in_modes, parse_member, with_parameters
 from agent.experiments.suite import Suite, SuiteDescription
+from agent.experiments.suites import presets
 from agent.grading.checks import DEFAULT_VOTES, EXTRACTIONS, Extraction
+from agent.models.parameters import BY_NAME
 from agent.settings import Settings
 
 
@@ -93,9 +96,11 @@ class Wanted:
     suites: "str | Suite | Iterable[str | Suite]"
     members: "Iterable[str | Member]"
     data: "str | os.PathLike[str] | Mapping[str, str | os.PathLike[str]] | None" = None
-    limit: int | None = None
+    limit: "int | Mapping[str, int] | None" = None
     extraction: "Extraction | Mapping[str, Extraction] | None" = None
-    repeat: int | None = None
+    repeat: "int | Mapping[str, int] | None" = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    preset: str = ""
     judge: "Judge | str | None" = None
     title: str = ""
     models: Mapping[str, ModelArgument] = field(default_factory=dict)
@@ -110,22 +115,70 @@ def create_evaluation(
     data: Path, wanted: Wanted, settings: Settings, concurrency: int | None
 ) -> ExperimentFolder:
     """Create the folder of a new evaluation."""
-    repeat = 1 if wanted.repeat is None else wanted.repeat
-    arguments.check_type("repeat", repeat, int, "a number, 1 or more")
-    loaded = _load_suites(wanted.listed, wanted)
-    extractions = _extraction_of(loaded, wanted.extraction)
-    loaded = [
-        replace(suite, extraction=each) for suite, each in zip(loaded, extractions, strict=True)
-    ]
+    presets.check_name(wanted.preset)
+    loaded = load_configured(wanted.listed, wanted)
     judge = wanted.judge
     if isinstance(judge, str):
         judge = Judge(model=judge, votes=DEFAULT_VOTES)
+    if judge is not None:
+        judge = presets.follow_judge(judge, wanted.preset)
     evaluation = Experiment(
         members=_members_of(wanted.members, settings, wanted.models),
-        repetitions=repeat, judge=judge, concurrency=4 if concurrency is None else concurrency,
+        repetitions=wanted.repeat if isinstance(wanted.repeat, int) else 1,
+        judge=judge, concurrency=4 if concurrency is None else concurrency,
     )  # fmt: skip
     check(evaluation, loaded)
     return ExperimentFolder.create(data, evaluation, loaded, wanted.title)
+
+
+def load_configured(names: "Sequence[str | Suite]", wanted: Wanted) -> list[Suite]:
+    """Return suites with their tasks, as they are asked for: what is given goes before a preset."""
+    loaded = [presets.follow(each, wanted.preset) for each in _load_suites(names, wanted)]
+    repeats = by_suite("repeat", wanted.repeat, loaded)
+    parameters = _parameters_by_suite(wanted.parameters, loaded)
+    extractions = _extraction_of(loaded, wanted.extraction)
+    return [
+        replace(
+            suite, extraction=extraction, repeat=repeats.get(suite.name, suite.repeat),
+            parameters=parameters[suite.name],
+        )
+        for suite, extraction in zip(loaded, extractions, strict=True)
+    ]  # fmt: skip
+
+
+def by_suite(
+    name: str, wanted: "int | Mapping[str, int] | None", suites: Iterable[SuiteDescription]
+) -> dict[str, int]:
+    """Return a number by suite, 1 or more, from one for all or some of each. Raises."""
+    known = [suite.name for suite in suites]
+    numbers = dict.fromkeys(known, wanted) if isinstance(wanted, int) else dict(wanted or {})
+    if unknown := sorted(numbers.keys() - set(known)):
+        raise UsageError(f"{name}: “{unknown[0]:.60}” is not evaluated.")
+    for value in numbers.values():
+        arguments.check_type(name, value, int, "a number, 1 or more")
+        if value < 1:
+            raise UsageError(f"{name} must be 1 or more, not {value}.")
+    return numbers
+
+
+def _parameters_by_suite(
+    wanted: Mapping[str, Any], suites: Sequence[SuiteDescription]
+) -> dict[str, dict[str, Any]]:
+    """Return request parameters by suite: those of all, and those that it has of its own."""
+    names = {suite.name for suite in suites}
+    shared = {name: value for name, value in wanted.items() if name not in names}
+    found = {}
+    for suite in suites:
+        given = {**shared, **dict(wanted.get(suite.name, {}))}
+        for name, value in given.items():
+            if name not in BY_NAME:
+                raise UsageError(
+                    f"parameters: “{name:.60}” is neither an evaluated suite nor one of "
+                    f"{', '.join(BY_NAME)}."
+                )
+            given[name] = BY_NAME[name].check(value)
+        found[suite.name] = {name: value for name, value in given.items() if value is not None}
+    return found
 
 
 def open_to_resume(
@@ -138,6 +191,7 @@ def open_to_resume(
     names = [each if isinstance(each, str) else each.name for each in given]
     known_judge = judge.model if judge and isinstance(wanted.judge, str) else judge
     known_names = [suite.name for suite in known.suites]
+    repeats = by_suite("repeat", wanted.repeat, known.suites)
     others = [
         what
         for what, differs in (
@@ -145,14 +199,17 @@ def open_to_resume(
             ("other members", members and _members_of(members, settings, wanted.models)
              != known.members),
             ("another judge", wanted.judge and wanted.judge != known_judge),
-            ("other repetitions", wanted.repeat not in (None, known.repetitions)),
+            ("other repetitions", any(
+                suite.name in repeats and repeats[suite.name] != known.repetitions_of(suite)
+                for suite in known.suites
+            )),
             ("another extraction", _extraction_of(known.suites, wanted.extraction)
              != [suite.extraction for suite in known.suites]),
         )
         if differs
     ]  # fmt: skip
     if not others and (wanted.data or wanted.limit is not None):
-        loaded = _load_suites(given or known_names, wanted)
+        loaded = load_configured(given or known_names, wanted)
         if [hash_of(each) for each in loaded] != [suite.sha256 for suite in known.suites]:
             others = ["other tasks"]
     if others:
@@ -174,15 +231,14 @@ def _load_suites(names: "Sequence[str | Suite]", wanted: Wanted) -> list[Suite]:
     paths = dict(data or {})
     if unknown := sorted(paths.keys() - set(named)):
         raise UsageError(f"There is data of “{unknown[0]:.60}”, which is not evaluated.")
-    if limit is not None and limit < 1:
-        raise UsageError(f"limit must be 1 or more, not {limit}.")
     loaded = [
         suites.load(each, Path(paths[each]) if each in paths else None)
         if isinstance(each, str)
         else each
         for each in names
     ]
-    return [each if limit is None else each.first(limit) for each in loaded]
+    limits = by_suite("limit", limit, loaded)
+    return [each.first(limits[each.name]) if each.name in limits else each for each in loaded]
 
 
 def _extraction_of(

@@ -23,7 +23,7 @@ from agent.experiments.outcomes import in_turn, infrastructure, missing, unscore
 from agent.experiments.process import registered
 from agent.experiments.runner import Progress, Runner, StartedRun
 from agent.experiments.scoring import judge_access
-from agent.experiments.setup import set_up
+from agent.experiments.setup import set_up, with_request
 from agent.history import records
 from agent.history.index import History
 from agent.models.base import Model, ModelConfig
@@ -274,9 +274,9 @@ class _Creator:
         task, index, _ = key
         plan, folder, settings = self._plan, self._folder, self._plan.settings
         member = folder.definition.members[index]
-        spec = set_up(folder, task, member.spec(), settings)
+        spec = set_up(folder, key, member.spec(), settings)
         asked = folder.tasks[task] if folder.definition.suites else None
-        argument = plan.argument_of(member)
+        argument = plan.argument_of(with_request(member, spec))
         if plan.placement is not None:
             order = RunOrder(
                 spec=spec, model=portable_model(argument, settings),
@@ -323,6 +323,11 @@ def member_argument(settings: Settings, member: Member, given: ModelArgument) ->
 def judge_model(settings: Settings, judge: Judge, given: ModelArgument = None) -> Model:
     """Return a judge's model, by default that of the endpoint that it names."""
     if given is None:
-        judging = RunSpec(base_url=judge.base_url or None, model=judge.model)
+        judging = RunSpec(
+            base_url=judge.base_url or None, model=judge.model, temperature=judge.temperature,
+            max_tokens=judge.max_tokens,
+        )  # fmt: skip
         given = judging.model_config(settings)
+    elif isinstance(given, ModelConfig):
+        given = replace(given, **config_fields(judge))
     return select_model("", given, settings).model

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from agent.api import arguments
 from agent.api.files import Files
@@ -244,9 +244,11 @@ class Studio:
         *,
         members: "Iterable[str | Member]" = (),
         data: "str | os.PathLike[str] | Mapping[str, str | os.PathLike[str]] | None" = None,
-        limit: int | None = None,
+        limit: "int | Mapping[str, int] | None" = None,
         extraction: "Extraction | Mapping[str, Extraction] | None" = None,
-        repeat: int | None = None,
+        repeat: "int | Mapping[str, int] | None" = None,
+        parameters: "Mapping[str, Any] | None" = None,
+        preset: str = "",
         judge: "Judge | str | None" = None,
         judge_model: ModelArgument = None,
         models: "Mapping[str, ModelArgument] | None" = None,
@@ -269,10 +271,15 @@ class Studio:
                 default the settings' model, else the built-in one, in both modes.
             data: The authors' data: a file or folder for the only suite, or one per suite by
                 name. A suite without data is the packaged sample.
-            limit: Tasks of each suite at most, evenly from its groups.
+            limit: Tasks of each suite at most, evenly from its groups; or by suite.
             extraction: How final answers of mathematics and letters are found, of all suites or by
                 suite: ``lenient`` (by default), or ``reference``, as the paper's reward does.
-            repeat: How often each member does each task; once by default.
+            repeat: How often each member does each task; once by default. Or by suite.
+            parameters: Request parameters such as ``temperature``, for members that set none of
+                their own; or a mapping of them by a suite's name. Of a ``seed``, each further
+                repetition has the next one.
+            preset: ``paper`` for the paper's prompts, limits, repetitions, temperatures and
+                judge; whatever else is given goes before it.
             judge: The judge, for suites that need one, or its model's name.
             judge_model: The judge's model, or its endpoint with its key.
             models: Models or endpoints with their keys, by the label of their member.
@@ -302,7 +309,8 @@ class Studio:
         self._provider()
         wanted = definitions.Wanted(
             suites=suites, members=members, data=data, limit=limit, repeat=repeat, judge=judge,
-            extraction=extraction, title=title, models=models or {},
+            extraction=extraction, parameters=parameters or {}, preset=preset, title=title,
+            models=models or {},
         )  # fmt: skip
         folder = (
             definitions.open_to_resume(self._data, resume, wanted, self.settings)

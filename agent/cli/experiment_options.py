@@ -5,11 +5,16 @@ from pathlib import Path
 from typing import Any
 
 from agent.grading.checks import OFFERED
+from agent.models.parameters import PARAMETERS
 from agent.util.cli_types import positive_int
 
 COMMANDS = ("compare", "eval")
 _MEMBER = "model=NAME,base-url=URL,max-steps=N,temperature=T,label=TEXT,key-file=FILE"
-_JUDGE = "model=NAME,base-url=URL,votes=N,prompt-file=FILE,key-file=FILE"
+_JUDGE = (
+    "model=NAME,base-url=URL,votes=N,temperature=T,max-tokens=N,prompt-file=FILE,right=WORD,"
+    "wrong=WORD,key-file=FILE"
+)
+_BY_SUITE = "[SUITE=]N[,SUITE=N]"
 
 
 def add_commands(commands: Any) -> None:
@@ -53,13 +58,23 @@ def _add_eval(parser: argparse.ArgumentParser) -> None:
     add("--extraction", metavar="RULE", action="append", default=[],
         help="how final answers are found: lenient (default), or reference, as the paper's reward "
         "does; or SUITE=RULE, repeatable")  # fmt: skip
-    add("--limit", metavar="N", type=positive_int,
+    add("--preset", choices=("paper",), default="",
+        help="the paper's prompts, limits, repetitions, temperatures, extraction and judge; each "
+        "can be overridden")  # fmt: skip
+    add("--limit", metavar=_BY_SUITE, default="",
         help="tasks of each suite at most, evenly from its groups (default: all)")  # fmt: skip
     _add_shared(
         parser, f"settings such as {_MEMBER}; without the word plain or sandbox it stands for both "
         "modes; repeatable (default: the settings' model, else the built-in one)",
-        "for suites that need one (4 votes by default)",
+        "for suites that need one (4 votes by default)", by_suite=True,
     )  # fmt: skip
+    group = parser.add_argument_group(
+        "parameters of the requests of members that set none of their own; SUITE=VALUE for one "
+        "suite, repeatable"
+    )
+    for each in PARAMETERS:
+        group.add_argument(f"--{each.option}", metavar=each.metavar, action="append", default=[],
+                           help=each.help)  # fmt: skip
     add("--resume", metavar="ID", nargs="?", const="", default=None,
         help="continue the evaluation in --output, or the one with this id; runs that have ended "
         "are not repeated")  # fmt: skip
@@ -71,11 +86,17 @@ def _add_eval(parser: argparse.ArgumentParser) -> None:
         "this machine")  # fmt: skip
 
 
-def _add_shared(parser: argparse.ArgumentParser, member: str, judge: str) -> None:
+def _add_shared(
+    parser: argparse.ArgumentParser, member: str, judge: str, *, by_suite: bool = False
+) -> None:
     add = parser.add_argument
     add("--member", metavar="MEMBER", action="append", default=[], dest="members", help=member)
-    add("--repeat", metavar="N", type=positive_int,
-        help="how often each member does each task (default: 1)")  # fmt: skip
+    if by_suite:
+        add("--repeat", metavar=_BY_SUITE, default="",
+            help="how often each member does each task (default: 1)")  # fmt: skip
+    else:
+        add("--repeat", metavar="N", type=positive_int,
+            help="how often each member does the task (default: 1)")  # fmt: skip
     add("--concurrency", metavar="N", type=positive_int,
         help="runs at a time (default: 4); the built-in model does one at a time")  # fmt: skip
     add("--output", metavar="DIR", type=Path,

@@ -1,6 +1,7 @@
 """The commands ``compare`` and ``eval``: runs of members, their progress and their results."""
 
 import argparse
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -19,6 +20,7 @@ from agent.experiments.members import complete, parse_in_modes, parse_member
 from agent.grading.checks import DEFAULT_VOTES
 from agent.history.adopt_cli_runs import move_cli_runs
 from agent.models.base import ModelConfig
+from agent.models.parameters import BY_NAME, PARAMETERS, InvalidValue
 from agent.settings import Settings
 from agent.util.signals import stop_on_signals
 from agent.util.stop import Stop
@@ -26,7 +28,11 @@ from agent.workspace.versions.blobs import BlobStore
 
 _DEFAULT_MEMBERS = ("plain", "sandbox")
 _FURTHER_KEYS = ("key-file",)
-_JUDGE_KEYS = ("model", "base-url", "votes", "prompt-file", "key-file")
+_JUDGE_KEYS = (
+    "model", "base-url", "votes", "temperature", "max-tokens", "prompt-file", "right", "wrong",
+    "key-file",
+)  # fmt: skip
+_OF_A_SUITE = re.compile(r"(?:^|,)\s*([a-z][a-z0-9_]*)=")
 
 
 def run_command(options: argparse.Namespace, settings: Settings) -> int:
@@ -102,10 +108,47 @@ def _evaluation(options: argparse.Namespace, settings: Settings) -> dict[str, An
     suites = [name.strip() for name in options.suites.split(",") if name.strip()]
     return {
         "suites": suites, "members": members, "models": models,
-        "data": _data(options.data, suites), "limit": options.limit,
+        "data": _data(options.data, suites), "limit": _numbers("--limit", options.limit),
         "extraction": _extraction(options.extraction), "judge": judge, "judge_model": judge_model,
-        "repeat": options.repeat, "retry_infrastructure": options.retry_infrastructure,
+        "repeat": _numbers("--repeat", options.repeat), "preset": options.preset,
+        "parameters": _parameters(options), "retry_infrastructure": options.retry_infrastructure,
     }  # fmt: skip
+
+
+def _numbers(option: str, text: str) -> int | dict[str, int] | None:
+    """Return a number for all suites, or numbers by suite; None if none is given."""
+    if not text:
+        return None
+    found = dict.fromkeys([""], text) if "=" not in text else _values_by_suite(text)
+    for suite, value in found.items():
+        if not value.strip().isdecimal() or not int(value):
+            raise UsageError(f"{option} {text}: {suite or 'it'} must be a number, 1 or more.")
+    numbers = {suite: int(value) for suite, value in found.items()}
+    return numbers.get("", numbers)
+
+
+def _parameters(options: argparse.Namespace) -> dict[str, Any]:
+    """Return request parameters of all suites, and under a suite's name those of one."""
+    found: dict[str, Any] = {}
+    for parameter in PARAMETERS:
+        for text in getattr(options, parameter.name):
+            given = {"": text} if not _OF_A_SUITE.match(text) else _values_by_suite(text)
+            for suite, value in given.items():
+                place = found.setdefault(suite, {}) if suite else found
+                try:
+                    place[parameter.name] = parameter.parse(value)
+                except InvalidValue as error:
+                    raise UsageError(f"--{parameter.option}: {error.why}.") from None
+    return found
+
+
+def _values_by_suite(text: str) -> dict[str, str]:
+    """Return the values of ``aime=16,aa_lcr=4``, and of JSON after one suite."""
+    names = list(_OF_A_SUITE.finditer(text))
+    if not names or names[0].start():
+        raise UsageError(f"“{text:.60}”: name the suite of each value: SUITE=VALUE,SUITE=VALUE.")
+    ends = [*(each.start() for each in names[1:]), len(text)]
+    return {each[1]: text[each.end() : end] for each, end in zip(names, ends, strict=True)}
 
 
 @contextmanager
@@ -182,9 +225,15 @@ def parse_judge(text: str, votes: int = 1) -> tuple[Judge | None, ModelArgument]
     asked = values.get("votes", str(votes))
     if not asked.isdecimal():
         raise UsageError(f"--judge {text}: votes is a number.")
+    try:
+        numbers = {name: BY_NAME[name].parse(values.get(name.replace("_", "-"), ""))
+                   for name in ("temperature", "max_tokens")}  # fmt: skip
+    except InvalidValue as error:
+        raise UsageError(f"--judge {text}: {error}") from None
     judge = Judge(
         model=values["model"], base_url=values.get("base-url", ""), votes=int(asked),
         prompt=_read(values["prompt-file"]) if "prompt-file" in values else "",
+        right=values.get("right", ""), wrong=values.get("wrong", ""), **numbers,
     )  # fmt: skip
     if "key-file" not in values:
         return judge, None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from agent import prompts
-from agent.cli import experiment_options, models
+from agent.cli import experiment_options, models, score
 from agent.cli.recorded_runs import commands as recorded_runs
 from agent.cli.startup import STOPPED, begin_collection
 from agent.errors import AddressUnusable, StudioError
@@ -19,7 +19,11 @@ from agent.train import cli as training
 from agent.train.rollouts import cli as rollouts
 
 ADDRESS_UNUSABLE = 4  # the exit code if the page cannot be served at its address
-_WITH_SETTINGS = {"models": models.run_command, "rollout": rollouts.run_command}
+_WITH_SETTINGS = {
+    "models": models.run_command,
+    "rollout": rollouts.run_command,
+    "score": score.run_command,
+}
 
 CREDENTIALS = {
     "password": "ask for a password and print a line for STUDIO_USERS",
@@ -48,6 +52,7 @@ def create_parser(*, with_page: bool) -> argparse.ArgumentParser:
     models.add_command(commands)
     recorded_runs.add_commands(commands)
     tasks.add_commands(commands)
+    score.add_command(commands)
     rollouts.add_command(commands)
     training.add_commands(commands)
     return root

@@ -13,6 +13,7 @@ from agent.experiments.figures.verdict import verdict_of
 from agent.experiments.folder import ExperimentFolder
 from agent.experiments.outcomes import Cell, Outcome, Summaries, cells_of, counts_of, missing
 from agent.experiments.suite import EvalTask
+from agent.experiments.suites import presets
 from agent.grading.checks import CHECKS
 from agent.grading.grade import is_right
 from agent.models.builtin.install import BUILTIN_ID, BUILTIN_NAME
@@ -31,7 +32,7 @@ _MAX_ANSWER = 20_000
 _MAX_TASK_TITLE, _MAX_REASON, _MAX_EXTRACTED = 120, 300, 60
 _OF_A_SUITE = (
     "name", "title", "domain", "licence", "source", "sample", "tasks", "sha256", "scorer",
-    "extraction", "prompt",
+    "extraction", "prompt", "parameters",
 )  # fmt: skip
 
 
@@ -183,8 +184,9 @@ def _results(folder: ExperimentFolder, cells: Sequence[Sequence[Cell]]) -> dict[
         suite.judge_prompt for suite in definition.suites if suite.scorer == "judge"
     )
     return {
-        "suites": [_suite_to_json(suite) for suite in definition.suites],
+        "suites": [_suite_to_json(suite, definition) for suite in definition.suites],
         "domains": [each["domain"] for each in results[1:]],
+        "preset": _preset_to_json(definition),
         "concurrency": definition.concurrency,
         "judge": judge and _judge_to_json(judge) | judge_figures(folder) | {
             "prompt": judge.prompt or "\n\n".join(prompts),
@@ -224,9 +226,16 @@ def cell_to_json(cell: Cell) -> dict[str, Any]:
     }
 
 
-def _suite_to_json(suite: SuiteInfo) -> dict[str, Any]:
+def _suite_to_json(suite: SuiteInfo, definition: Experiment) -> dict[str, Any]:
     known = {name: getattr(suite, name) for name in _OF_A_SUITE}
-    return known | {"check": CHECKS[suite.scorer].title}
+    repetitions = definition.repetitions_of(suite)
+    return known | {"check": CHECKS[suite.scorer].title, "repetitions": repetitions}
+
+
+def _preset_to_json(definition: Experiment) -> dict[str, Any] | None:
+    """Return the preset that the suites follow, and in what the experiment departs from it."""
+    name = next((suite.preset for suite in definition.suites if suite.preset), "")
+    return {"name": name, "departures": presets.departures(definition)} if name else None
 
 
 def _task_to_json(suite: SuiteInfo, task: EvalTask) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from agent.errors import UsageError
 from agent.experiments.suite import Suite, SuiteDescription
-from agent.grading.checks import OFFERED, Check, Expected
+from agent.grading.checks import OFFERED, VERDICTS, Check, Expected
 from agent.run_fields import BY_NAME
 from agent.runs.spec import RunSpec
 
@@ -67,12 +67,25 @@ class Judge:
         prompt: What it is asked, with the placeholders ``{task}``, ``{expected}`` and
             ``{answer}``; empty for the usual one.
         votes: How often it is asked about one answer.
+        temperature: Of its answers; None for its usual one.
+        max_tokens: Of one of its answers, at most; None for its usual number.
+        right: What its prompt lets it answer for right; empty for ``RIGHT``.
+        wrong: The same for wrong.
     """
 
     model: str
     base_url: str = ""
     prompt: str = ""
     votes: int = 1
+    temperature: float | None = None
+    max_tokens: int | None = None
+    right: str = ""
+    wrong: str = ""
+
+    @property
+    def words(self) -> tuple[str, str]:
+        """Its words for right and for wrong."""
+        return (self.right or VERDICTS[0], self.wrong or VERDICTS[1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +111,7 @@ class ExpectedAnswer:
         return Expected(
             check=self.kind, answer=self.answer, tolerance=self.tolerance,
             relative=self.relative, question=task, prompt=self.judge.prompt if self.judge else "",
+            words=self.judge.words if self.judge else VERDICTS,
         )  # fmt: skip
 
 
@@ -157,6 +171,16 @@ class Experiment:
         return sum(suite.tasks for suite in self.suites) if self.suites else 1
 
     @property
+    def run_count(self) -> int:
+        """The number of runs."""
+        tasks = sum(each.tasks * self.repetitions_of(each) for each in self.suites)
+        return len(self.members) * (tasks if self.suites else self.repetitions)
+
+    def repetitions_of(self, suite: SuiteInfo | Suite) -> int:
+        """Return how often each member does each task of a suite."""
+        return suite.repeat or self.repetitions
+
+    @property
     def judging(self) -> Judge | None:
         """The model that scores answers, if one does."""
         return self.expected.judge if self.expected else self.judge
@@ -189,19 +213,20 @@ def varying_fields(members: Sequence[Member]) -> tuple[str, ...]:
 def check(experiment: Experiment, suites: Sequence[Suite] | None = None) -> None:
     """Check an experiment with its suites (None: a comparison) before it is created."""
     least, kind = (2, "A comparison") if suites is None else (1, "An evaluation")
-    tasks, members = 1, len(experiment.members)
+    tasks, members, each_time = 1, len(experiment.members), [(1, experiment.repetitions)]
     if suites is None:
         if not experiment.task.strip():
             raise UsageError("A comparison needs a task.")
     else:
         _check_suites(suites)
         tasks = sum(len(suite.tasks) for suite in suites)
+        each_time = [(len(each.tasks), experiment.repetitions_of(each)) for each in suites]
     for value, at_least, most, what in (
         (tasks, 1, MAX_TASKS, "tasks"),
         (members, least, MAX_MEMBERS, "members"),
-        (experiment.repetitions, 1, MAX_REPETITIONS, "repetitions"),
+        *((count, 1, MAX_REPETITIONS, "repetitions") for _, count in each_time),
         (experiment.concurrency, 1, MAX_CONCURRENCY, "runs at a time"),
-        (tasks * members * experiment.repetitions, 1, MAX_RUNS, "runs"),
+        (members * sum(count * times for count, times in each_time), 1, MAX_RUNS, "runs"),
     ):
         if not at_least <= value <= most:
             raise UsageError(f"{kind} has {at_least} to {most:,} {what}, not {value:,}.")
@@ -264,6 +289,25 @@ def check_judge(judge: Judge) -> None:
         raise UsageError(f"A judge is asked 1 to {MAX_REPETITIONS} times.")
     if len(judge.prompt) > MAX_ANSWER:
         raise UsageError(f"A judge's prompt has at most {MAX_ANSWER:,} characters.")
+    _check_judge_words(judge)
+    RunSpec(temperature=judge.temperature, max_tokens=judge.max_tokens).check()
+
+
+def _check_judge_words(judge: Judge) -> None:
+    """Check that a judge's prompt has what it judges, and names the words that it is read by."""
+    lacking = [each for each in ("{expected}", "{answer}") if each not in judge.prompt]
+    if judge.prompt and lacking:
+        raise UsageError(
+            f"A judge's prompt must contain {' and '.join(lacking)}: without it the judge does not "
+            "see what it decides about."
+        )
+    same = judge.right and judge.right.casefold() == judge.wrong.casefold()
+    if bool(judge.right) != bool(judge.wrong) or same:
+        raise UsageError("A judge has two different words, one for right and one for wrong.")
+    if judge.right and not judge.prompt:
+        raise UsageError("A judge's own words need a prompt of its own that asks for them.")
+    if any(len(each) > MAX_LABEL or each != each.strip() for each in (judge.right, judge.wrong)):
+        raise UsageError(f"A judge's words have at most {MAX_LABEL} characters.")
 
 
 def _check_url(url: str) -> None:

@@ -258,6 +258,13 @@ class ExperimentFolder:
         """The suite of each task."""
         return tuple(suite for suite in self.definition.suites for _ in range(suite.tasks))
 
+    def repetitions_of(self, task: int) -> int:
+        """Return how often each member does a task."""
+        definition = self.definition
+        if not definition.suites:
+            return definition.repetitions
+        return definition.repetitions_of(self.suite_of[task])
+
     def expected(self, task: int) -> Expected | None:
         """Return what answers to a task are compared with; None if no answer is expected."""
         definition = self.definition
@@ -271,7 +278,7 @@ class ExperimentFolder:
 
     def runs_at(self, task: int, member: int) -> list[RunEntry]:
         """Return the runs of a task by a member, in the order of their repetitions."""
-        numbers = range(1, self.definition.repetitions + 1)
+        numbers = range(1, self.repetitions_of(task) + 1)
         found = (self._runs.get((task, member, number)) for number in numbers)
         return [entry for entry in found if entry is not None]
 

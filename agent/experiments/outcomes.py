@@ -158,7 +158,7 @@ def cell_of(
     entries = folder.runs_at(task, member)
     runs = tuple(outcome_of(folder, each, summaries, running=running) for each in entries)
     found = {each.outcome for each in runs}
-    if len(runs) < folder.definition.repetitions:
+    if len(runs) < folder.repetitions_of(task):
         found.add("waiting")
     known = [each.score for each in runs if each.score is not None]
     mean = sum(known) / len(known) if known else None
@@ -180,7 +180,7 @@ def cells_of(
 
 def counts_of(experiment: Experiment, known: Mapping[OutcomeName, int]) -> dict[str, int]:
     """Return the number of runs by outcome, ``done`` and the ``total``; others are waiting."""
-    total = experiment.task_count * len(experiment.members) * experiment.repetitions
+    total = experiment.run_count
     found: dict[str, int] = {name: known.get(name, 0) for name in OUTCOMES}
     found["waiting"] += total - sum(found.values())
     return {**found, "done": sum(found[name] for name in DONE), "total": total}
@@ -261,7 +261,8 @@ def unscored(folder: ExperimentFolder, summaries: Summaries) -> list[tuple[RunEn
 
 def _keys(folder: ExperimentFolder) -> Iterator[Key]:
     definition = folder.definition
-    for repetition in range(1, definition.repetitions + 1):
-        for task in range(definition.task_count):
-            for member in range(len(definition.members)):
-                yield task, member, repetition
+    times = [folder.repetitions_of(task) for task in range(definition.task_count)]
+    for repetition in range(1, max(times) + 1):
+        for task, most in enumerate(times):
+            if repetition <= most:
+                yield from ((task, member, repetition) for member in range(len(definition.members)))

@@ -16,7 +16,9 @@ def judge_access(judge: Judge | None, model: Model | None) -> JudgeAccess | None
     """Return how a judge is asked; None without one."""
     if judge is None or model is None:
         return None
-    return JudgeAccess(model=model, name=judge.model, prompt=judge.prompt, votes=judge.votes)
+    return JudgeAccess(
+        model=model, name=judge.model, prompt=judge.prompt, votes=judge.votes, words=judge.words
+    )
 
 
 def is_stored(folder: ExperimentFolder, expected: Expected | None) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from agent.grading.checks import Check, Expected, Extraction
+from agent.grading.checks import VERDICTS, Check, Expected, Extraction
 from agent.tasks.task import Content
 
 
@@ -62,8 +62,12 @@ class SuiteDescription:
         source: The address of the data's page.
         limits: Limits of one run.
         judge_prompt: For ``judge``: what the judge is asked.
-        extraction: How final answers are found, for mathematics and letters.
+        judge_words: What it answers for right and for wrong.
+        extraction: How answers are read: as here, or as the paper's reward does.
         sample: Whether these are the packaged tasks of this project, not the authors' data.
+        preset: The name of the preset that it follows; empty for none.
+        repeat: How often each task is done; 0 for the experiment's number.
+        parameters: Request parameters of its runs, where a member sets none.
     """
 
     name: str
@@ -75,15 +79,19 @@ class SuiteDescription:
     source: str
     limits: SuiteLimits = SuiteLimits()
     judge_prompt: str = ""
+    judge_words: tuple[str, str] = VERDICTS
     extraction: Extraction = "lenient"
     sample: bool = False
+    preset: str = ""
+    repeat: int = 0
+    parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def expected(self, task: EvalTask) -> Expected:
         """Return what an answer to one of its tasks is compared with, and how."""
         return Expected(
             check=task.scorer, answer=task.expected, extraction=self.extraction,
             choices=task.choices, question=task.text, prompt=self.judge_prompt,
-            rules=tuple(task.arguments.get("rules", ())),
+            words=self.judge_words, rules=tuple(task.arguments.get("rules", ())),
         )  # fmt: skip
 
 

@@ -14,7 +14,8 @@ Check = Literal[
 Extraction = Literal["lenient", "reference"]
 EXTRACTIONS: tuple[Extraction, ...] = get_args(Extraction)
 # The checks with a ``reference`` extraction; the others have only the lenient one
-EXTRACTED: tuple[Check, ...] = ("math", "letter")
+EXTRACTED: tuple[Check, ...] = ("math", "letter", "rules")
+VERDICTS = ("RIGHT", "WRONG")  # a judge's usual words
 VERSION = 2  # the version of the grader; a newer one may grade an answer differently
 DEFAULT_VOTES = 4  # how often a judge is asked about one answer of a suite (the paper: 4)
 
@@ -78,7 +79,8 @@ class Expected:
 
     ``relative`` is a tolerance as a share of the right number, ``choices`` are letters such as
     ``ABCD``, and a judge's ``prompt`` has the placeholders ``{task}``, ``{expected}`` and
-    ``{answer}``; empty for any letter, and for the usual prompt.
+    ``{answer}``; empty for any letter, and for the usual prompt. ``words`` are what it answers
+    for right and for wrong.
     """
 
     check: Check
@@ -90,16 +92,21 @@ class Expected:
     question: str = ""
     rules: tuple[Mapping[str, Any], ...] = ()
     prompt: str = ""
+    words: tuple[str, str] = VERDICTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeAccess:
-    """A model that decides whether answers are right; its key is in memory only."""
+    """A model that decides whether answers are right; its key is in memory only.
+
+    Its ``words`` belong to its own prompt; without one, those of the expected answer count.
+    """
 
     model: "Model"
     name: str
     prompt: str = ""
     votes: int = DEFAULT_VOTES
+    words: tuple[str, str] = VERDICTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,7 @@ def grade(
 
     An empty or too long answer gets 0. Raises ``TaskError`` if math-verify does not start.
     """
-    text = answer if expected.extraction == "reference" else without_thinking(answer)
+    text = _text_of(expected, answer)
     found: Grade | None
     if not text.strip():
         found = Grade(score=0.0, reason="There is no answer.")
@@ -34,7 +34,7 @@ def grade(
     elif expected.check == "judge":
         found = judges.judged(expected, text, judge, stop or Stop())
     elif expected.check == "rules":
-        found = rules.check_rules(expected.rules, text)
+        found = rules.check_rules(expected.rules, text, expected.extraction)
     elif expected.check == "math":
         found = _mathematics(expected, text)
     elif expected.check in ("letter", "choice", "choice_f1"):
@@ -55,7 +55,7 @@ def grade_at_once(expected: Expected, answer: str) -> Grade:
 
 def grader_of(expected: Expected) -> str:
     """Return the name of what grades an answer, with its version."""
-    if expected.check in ("judge", "rules"):
+    if expected.check == "judge" or (expected.check, expected.extraction) == ("rules", "lenient"):
         return f"{expected.check}/{VERSION}"
     return f"{expected.check}/{expected.extraction}/{VERSION}"
 
@@ -63,6 +63,13 @@ def grader_of(expected: Expected) -> str:
 def is_right(check: Check, score: float | None) -> bool | None:
     """Return whether a score means right; None if unknown, or for gradual checks."""
     return None if score is None or CHECKS[check].gradual else score > 0.5
+
+
+def _text_of(expected: Expected, answer: str) -> str:
+    """Return what is graded: the paper's reward leaves reasoning in all but a judge's answers."""
+    if expected.extraction == "lenient":
+        return without_thinking(answer)
+    return reference.judged_part(answer) if expected.check == "judge" else answer
 
 
 def _limit(expected: Expected) -> int:

@@ -1,14 +1,15 @@
 """A model that decides whether an answer is right.
 
 The answer was written by another model and may try to persuade the judge: it is marked as data,
-and only a verdict in the judge's own last line counts.
+and only a verdict in the judge's own last line counts. With words of one's own for right and wrong,
+the last of them counts wherever it stands, as in the paper's judge.
 """
 
 import re
 from dataclasses import dataclass
 
 from agent.errors import ModelError, ModelRefused, ModelUnavailable
-from agent.grading.checks import Expected, Grade, JudgeAccess
+from agent.grading.checks import VERDICTS, Expected, Grade, JudgeAccess
 from agent.models.base import Model, ModelRequest, TextPiece, UserMessage
 from agent.util.stop import Stop
 from agent.util.text import plural
@@ -50,7 +51,7 @@ _VERDICT = re.compile(r"\W*(?:verdict\W+)?(right|wrong)\W*", re.IGNORECASE)
 _MAX_TEXT = 500
 _ATTEMPTS, _BACKOFF_SECONDS = 3, 1.0
 NO_JUDGE = "Answers are decided by a judge. Connect its model and endpoint."
-_NO_VERDICT = "The judge gave no verdict: its last line has neither RIGHT nor WRONG."
+_NO_VERDICT = "The judge gave no verdict: its {place} has neither {right} nor {wrong}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,9 @@ def fill_prompt(template: str, task: str, expected: str, answer: str) -> str:
     return _PLACEHOLDER.sub(lambda match: values[match[1]], template)
 
 
-def poll(prompt: str, votes: int, model: Model, stop: Stop) -> Poll | None:
+def poll(
+    prompt: str, votes: int, model: Model, stop: Stop, words: tuple[str, str] = VERDICTS
+) -> Poll | None:
     """Ask a judge several times; a vote that fails leaves the others. None if it was stopped."""
     found, texts, reason = list[float | None](), list[str](), ""
     for _ in range(votes):
@@ -79,10 +82,10 @@ def poll(prompt: str, votes: int, model: Model, stop: Stop) -> Poll | None:
         except ModelError as error:
             text, problem = "", str(error)
         else:
-            problem = "" if verdict_in(text) is not None else _NO_VERDICT
+            problem = "" if verdict_in(text, words) is not None else _no_verdict(words)
         if stop.is_set:
             return None
-        found.append(verdict_in(text))
+        found.append(verdict_in(text, words))
         texts.append(text.strip()[-_MAX_TEXT:])
         reason = problem or reason
     return Poll(tuple(found), tuple(texts), reason)
@@ -99,8 +102,9 @@ def judged(expected: Expected, answer: str, judge: JudgeAccess | None, stop: Sto
     if judge is None:
         return Grade(score=None, reason=NO_JUDGE)
     template = judge.prompt or expected.prompt or PROMPT
+    words = judge.words if judge.prompt else expected.words
     prompt = fill_prompt(template, expected.question, expected.answer, answer)
-    asked = poll(prompt, judge.votes, judge.model, stop)
+    asked = poll(prompt, judge.votes, judge.model, stop, words)
     if asked is None:
         return None
     known = [vote for vote in asked.votes if vote is not None]
@@ -115,11 +119,22 @@ def judged(expected: Expected, answer: str, judge: JudgeAccess | None, stop: Sto
     )
 
 
-def verdict_in(text: str) -> float | None:
-    """Return 1 for RIGHT or 0 for WRONG in the last line; None for anything else."""
-    lines = [line for line in text.splitlines() if line.strip()]
-    found = _VERDICT.fullmatch(lines[-1]) if lines else None
-    return None if found is None else float(found[1].casefold() == "right")
+def verdict_in(text: str, words: tuple[str, str] = VERDICTS) -> float | None:
+    """Return 1 for right or 0 for wrong; None if a judge's text says neither."""
+    right, wrong = (each.casefold() for each in words)
+    if words == VERDICTS:
+        lines = [line for line in text.splitlines() if line.strip()]
+        last = _VERDICT.fullmatch(lines[-1]) if lines else None
+        found = last[1] if last else None
+    else:
+        either = re.compile(rf"(?<!\w)(?:{re.escape(right)}|{re.escape(wrong)})(?!\w)")
+        found = next(reversed(either.findall(text.casefold())), None)
+    return None if found is None else float(found.casefold() == right)
+
+
+def _no_verdict(words: tuple[str, str]) -> str:
+    place = "last line" if words == VERDICTS else "reply"
+    return _NO_VERDICT.format(place=place, right=words[0], wrong=words[1])
 
 
 def _reply(model: Model, prompt: str, stop: Stop) -> str:

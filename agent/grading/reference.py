@@ -40,3 +40,16 @@ def letter(text: str) -> str:
         return str(letters[-1])
     first = text.strip()[:1].upper()
     return first if first.isalpha() else ""
+
+
+def judged_part(text: str) -> str:
+    """Return what a judge reads: what follows the first end of reasoning, or everything."""
+    _, end, after = text.partition("</think>")
+    return after.strip() if end else text
+
+
+def readings(text: str) -> list[str]:
+    """Return the readings of an answer of which one must follow a rule: five, not eight."""
+    lines = text.split("\n")
+    cut = ["\n".join(part).strip() for part in (lines[1:], lines[:-1], lines[1:-1])]
+    return [text, text.replace("*", ""), *cut]

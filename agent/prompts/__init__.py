@@ -5,8 +5,17 @@ from agent.prompts.prompt import (
     OUTPUT_DIR,
     Prompt,
     get_bundled,
+    list_all_names,
     list_names,
     load,
 )
 
-__all__ = ["INPUT_DIR", "OUTPUT_DIR", "Prompt", "get_bundled", "list_names", "load"]
+__all__ = [
+    "INPUT_DIR",
+    "OUTPUT_DIR",
+    "Prompt",
+    "get_bundled",
+    "list_all_names",
+    "list_names",
+    "load",
+]

@@ -77,16 +77,24 @@ def list_names() -> tuple[str, ...]:
     return (_DEFAULT, *(name for name in names if name != _DEFAULT))
 
 
+@cache
+def list_all_names() -> tuple[str, ...]:
+    """Return ``list_names`` and those that only presets of suites use, such as ``paper/math``."""
+    of_presets = sorted(path.relative_to(_FOLDER) for path in _FOLDER.glob("*/*.yaml"))
+    return (*list_names(), *(path.with_suffix("").as_posix() for path in of_presets))
+
+
 def get_bundled(name: str) -> Prompt:
     """Return the bundled prompt with this name."""
-    if name not in list_names():
+    if name not in list_all_names():
         raise SettingError(f"prompt: there is no prompt named “{name}”; {_valid_names()}")
     return _bundled(name)
 
 
 @cache
 def _bundled(name: str) -> Prompt:
-    return _parse(name, (_FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
+    path = _FOLDER / f"{name}.yaml"
+    return _parse(name, path.read_text(encoding="utf-8"), folder=path.parent)
 
 
 def load(name_or_path: str) -> Prompt:
@@ -95,7 +103,7 @@ def load(name_or_path: str) -> Prompt:
     A YAML file has the format of the bundled prompts, whose ``general`` prompt has what it lacks;
     any other file is a system prompt. Never pass a remote user's input: it reads any path.
     """
-    if name_or_path in list_names():
+    if name_or_path in list_all_names():
         return get_bundled(name_or_path)
     path = Path(name_or_path)
     if not path.is_file():
@@ -117,7 +125,7 @@ def _valid_names() -> str:
     return f"choose one of {', '.join(list_names())}."
 
 
-def _parse(name: str, text: str, default: Prompt | None = None) -> Prompt:
+def _parse(name: str, text: str, default: Prompt | None = None, folder: Path = _FOLDER) -> Prompt:
     import yaml  # on first use: listing the prompts' names needs none of it
 
     try:
@@ -137,11 +145,13 @@ def _parse(name: str, text: str, default: Prompt | None = None) -> Prompt:
                 f"prompt: {name}: the field {key} is unknown or not a text; "
                 f"the fields are {', '.join(_FIELDS)}."
             )
-    return _build_prompt(name, fields, default)
+    return _build_prompt(name, fields, default, folder)
 
 
-def _build_prompt(name: str, fields: Mapping[str, str], default: Prompt | None) -> Prompt:
-    shared_rules = _render((_FOLDER / "house.md").read_text(encoding="utf-8"), {})
+def _build_prompt(
+    name: str, fields: Mapping[str, str], default: Prompt | None, folder: Path = _FOLDER
+) -> Prompt:
+    shared_rules = _render((folder / "house.md").read_text(encoding="utf-8"), {})
     return Prompt(
         name=name,
         title=fields.get("title", name),

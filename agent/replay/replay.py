@@ -137,7 +137,7 @@ def _is_edited(recording: Recording) -> bool:
 
 
 def _prompt(name: str, system: str) -> Prompt:
-    known = name if name in prompts.list_names() else "general"
+    known = name if name in prompts.list_all_names() else "general"
     return replace(prompts.get_bundled(known), system=system, name=name)
 
 

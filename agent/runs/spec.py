@@ -169,7 +169,7 @@ def settings_at_start(started: RunStarted) -> dict[str, Any]:
                 BY_NAME[name].check(value)
                 given[name] = value
     given |= {"mode": started.mode, "network": started.network, "hosts": started.hosts}
-    if started.prompt in prompts.list_names():
+    if started.prompt in prompts.list_all_names():
         given["prompt"] = started.prompt
     settings = asdict(RunSpec.of(given))
     return {name: value for name, value in settings.items() if name not in _OF_THE_ENDPOINT}

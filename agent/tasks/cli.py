@@ -1,4 +1,4 @@
-"""The commands ``document-tasks``, ``file-tasks`` and ``score``; they import modules lazily."""
+"""The commands ``document-tasks`` and ``file-tasks``; they import modules lazily."""
 
 import argparse
 import sys
@@ -36,12 +36,6 @@ def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
             help="generate tasks to create, edit or convert files, with their solutions",
         )
     )
-    score = commands.add_parser("score", help="compute the rewards of answers")
-    score.add_argument(
-        "tasks", metavar="TASKS", type=Path, help="JSON Lines file, one task per line"
-    )
-    score.add_argument("results", metavar="RESULTS", type=Path,
-                       help='JSON Lines: {"id": …, "answer": …}; null for no answer')  # fmt: skip
 
 
 def _add_generator_options(parser: argparse.ArgumentParser) -> None:
@@ -98,13 +92,4 @@ def run_document_tasks(args: argparse.Namespace) -> int:
     return 0
 
 
-def run_score(args: argparse.Namespace) -> int:
-    """Print a table of mean rewards; return exit status 0."""
-    from agent.tasks.jsonl import read_answers, read_tasks
-    from agent.tasks.scoring import format_table, score_answers
-
-    print(format_table(score_answers(read_tasks(args.tasks), read_answers(args.results))))
-    return 0
-
-
-COMMANDS = {"document-tasks": run_document_tasks, "file-tasks": run_file_tasks, "score": run_score}
+COMMANDS = {"document-tasks": run_document_tasks, "file-tasks": run_file_tasks}

@@ -1,6 +1,6 @@
 """Score a model's answers: outcome rewards, and their mean with a confidence interval."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import sqrt
 
@@ -35,16 +35,30 @@ def score_answers(
     tasks: Iterable[TaskRecord], answers: Mapping[str, str | None]
 ) -> dict[str, Score]:
     """Score each domain, sorted by name, and then all tasks under the empty name."""
-    rewards: dict[str, list[float]] = {}
-    answered: dict[str, int] = {}
+    return score_grades(
+        (task, answer, reward(task, answer)) for task, answer in matched(tasks, answers)
+    )
+
+
+def matched(
+    tasks: Iterable[TaskRecord], answers: Mapping[str, str | None]
+) -> Iterator[tuple[TaskRecord, str | None]]:
+    """Yield each task with its answer. Raises ``TaskError`` for an answer to no task."""
     unmatched = set(answers)
     for task in tasks:
         unmatched.discard(task.id)
-        answer = answers.get(task.id)
-        rewards.setdefault(task.domain, []).append(reward(task, answer))
-        answered[task.domain] = answered.get(task.domain, 0) + (answer is not None)
+        yield task, answers.get(task.id)
     if unmatched:
         raise TaskError(f"answers: no task has the id {quote(min(unmatched))}.")
+
+
+def score_grades(graded: Iterable[tuple[TaskRecord, str | None, float]]) -> dict[str, Score]:
+    """Score tasks with their answers and rewards, in the format of ``score_answers``."""
+    rewards: dict[str, list[float]] = {}
+    answered: dict[str, int] = {}
+    for task, answer, value in graded:
+        rewards.setdefault(task.domain, []).append(value)
+        answered[task.domain] = answered.get(task.domain, 0) + (answer is not None)
     if not rewards:
         raise TaskError("tasks: there are no tasks.")
     return score_domains(rewards, answered)
@@ -89,7 +103,7 @@ def wilson_interval(mean: float, count: int) -> tuple[float, float]:
 
 def expected_of(task: TaskRecord) -> Expected:
     """Return what an answer to a task is compared with, and how."""
-    return Expected(
+    return task.expected or Expected(
         check=_CHECKS[task.qa_type], answer=task.ground_truth, question=task.problem_statement
     )
 

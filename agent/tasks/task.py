@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, cast, get_args
 
 from agent.errors import WorkspaceError
+from agent.grading.checks import Expected
 from agent.util.text import quote
 from agent.workspace import paths
 from agent.workspace.paths import RelPath
@@ -26,6 +27,10 @@ from agent.workspace.paths import RelPath
 QaType = Literal["single_choice", "multiple_choice", "open_ended", "exact"]
 MAX_FILES = 10_000
 
+NO_TYPE = (
+    "is missing: nothing says how answers are compared. If these are the paper's rows, name their "
+    "suite: --suite"
+)
 _REQUIRED = ("id", "problem_statement", "ground_truth", "qa_type")
 _KEYS = (*_REQUIRED, "domain", "input_files")
 _CHOICE_PATTERNS = {"single_choice": re.compile("[A-Z]"), "multiple_choice": re.compile("[A-Z]+")}
@@ -63,6 +68,7 @@ class TaskRecord:
     """A task with a known answer; of a choice, its letters, ``B`` or ``ACD``.
 
     ``qa_type`` says how an answer is rewarded (``scoring.reward``); ``exact`` is not in the paper.
+    A task of a suite has an ``expected`` answer instead, which no file of tasks has.
     """
 
     id: str
@@ -71,6 +77,7 @@ class TaskRecord:
     qa_type: QaType
     domain: str = ""
     input_files: Mapping[str, Content] = field(default_factory=dict)
+    expected: Expected | None = None
 
 
 def from_json(value: object, folder: Path) -> TaskRecord:
@@ -80,6 +87,8 @@ def from_json(value: object, folder: Path) -> TaskRecord:
     for key in value:
         if key not in _KEYS:
             raise InvalidRecord(quote(key), f"unknown key; the keys are {', '.join(_KEYS)}")
+    if "qa_type" not in value and "problem_statement" in value:
+        raise InvalidRecord("qa_type", NO_TYPE)
     for key in _REQUIRED:
         if not _get_text(value, key).strip():
             raise InvalidRecord(key, "is missing or empty")
@@ -89,7 +98,7 @@ def from_json(value: object, folder: Path) -> TaskRecord:
         ground_truth=_get_text(value, "ground_truth"),
         qa_type=_qa_type(_get_text(value, "qa_type")),
         domain=_get_text(value, "domain"),
-        input_files=_parse_files(value.get("input_files"), folder),
+        input_files=parse_files(value.get("input_files"), folder),
     )
     _check_truth(task)
     return task
@@ -135,7 +144,8 @@ def _check_truth(task: TaskRecord) -> None:
         raise InvalidRecord("ground_truth", f"{quote(task.ground_truth)} must be {few}")
 
 
-def _parse_files(value: object, folder: Path) -> dict[str, Content]:
+def parse_files(value: object, folder: Path) -> dict[str, Content]:
+    """Return files by name, from an object or its JSON; paths are relative to ``folder``."""
     if value is None:
         return {}
     if isinstance(value, str):

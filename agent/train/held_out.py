@@ -13,7 +13,7 @@ from agent.events import RunEnded
 from agent.experiments import suites
 from agent.experiments.experiment import Judge
 from agent.experiments.outcomes import is_infrastructure_failure
-from agent.experiments.suite import EvalTask, Suite
+from agent.experiments.suite import Suite
 from agent.grading.checks import Grade, JudgeAccess
 from agent.grading.grade import grade
 from agent.runs import journal
@@ -121,16 +121,8 @@ def _suite_tasks(config: EvaluationConfig) -> HeldOutTasks:
     """Return tasks of a suite, evenly from its groups."""
     suite = suites.load(config.suite, Path(config.data) if config.data else None)
     suite = suite.first(config.tasks)
-    records = [_to_record(task, suite) for task in suite.tasks]
+    records = suites.as_records(suite)
     return HeldOutTasks(suite.name, suite.title, records, _suite_scorer(suite, config.judge))
-
-
-def _to_record(task: EvalTask, suite: Suite) -> TaskRecord:
-    """Return a suite's task as one of a rollout, whose reward has no meaning here."""
-    return TaskRecord(
-        id=task.id, problem_statement=task.text, ground_truth=task.expected, qa_type="exact",
-        domain=suite.domain, input_files=task.inputs,
-    )  # fmt: skip
 
 
 def _suite_scorer(suite: Suite, config: JudgeConfig | None) -> Scorer:

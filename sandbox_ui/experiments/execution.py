@@ -145,7 +145,7 @@ class Execution:
             self._schedule.ended(key)
             return
         request = self.participants.members[key[1]]
-        spec = set_up(self.folder, key[0], request.spec, self.settings)
+        spec = set_up(self.folder, key, request.spec, self.settings)
         prepared = prepare(replace(request, spec=spec), self.settings, self.user)
         self._record(run, key)
         self._keys[run] = key

@@ -55,6 +55,12 @@ _NONE = "–"
 _Format = Callable[[dict[str, Any]], str]
 
 
+PRESET_NOTE = (
+    "the paper’s tasks, limits, repetitions, temperatures, reading of answers and judge; its "
+    "prompts in words of this project."
+)
+
+
 @dataclass(frozen=True, slots=True)
 class _Row:
     """A row of the table: its label, its cells, and which of them are the best."""
@@ -284,6 +290,12 @@ def notes(description: dict[str, Any]) -> Iterator[str]:
             f"Judge {judge['model']}: {plural(judge['askedVotes'], 'vote')}, "
             f"{judge['failedVotes']:,} failed, {judge['unscored']:,} of "
             f"{plural(judge['answers'], 'answer')} without a vote; agreement {known}."
+        )
+    if preset := description["preset"]:
+        departures = "; ".join(preset["departures"])
+        yield (
+            f"Preset {preset['name']}: {PRESET_NOTE}"
+            + (f" Overridden: {departures}." if departures else " Nothing is overridden.")
         )
     samples = [suite["title"] for suite in description["suites"] if suite["sample"]]
     if samples:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from agent.errors import TaskError
 from agent.experiments.suite import Suite
-from agent.experiments.suites import aa_lcr, published
+from agent.experiments.suites import aa_lcr, benchmark, published
+from agent.tasks.task import TaskRecord
 from agent.util.text import quote
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -40,18 +41,34 @@ def load(name: str, path: Path | None = None) -> Suite:
     """Load a suite.
 
     Args:
-        path: The authors' data, a file or folder; None for the packaged sample. Any file can be
-            read, so take it from the operator only, never from a remote user.
+        path: The authors' data, or the paper's own benchmark (``suites.benchmark``), a file or
+            folder; None for the packaged sample. Any file can be read, so take it from the
+            operator only, never from a remote user.
 
     Raises:
         TaskError: There is no such suite, or its data is missing or invalid; the text names the
             file, the line and the field.
     """
     suite = describe(name)
-    tasks = tuple(_SUITES[name][1](SAMPLES / name if path is None else path))
+    files = [] if path is None else benchmark.find_files(name, path)
+    if files:
+        tasks = tuple(benchmark.read_tasks(suite, files))
+    else:
+        tasks = tuple(_SUITES[name][1](SAMPLES / name if path is None else path))
     seen: set[str] = set()
     for task in tasks:
         if task.id in seen:
             raise TaskError(f"{path or name}: two tasks have the id {quote(task.id)}.")
         seen.add(task.id)
     return replace(suite, tasks=tasks, sample=path is None)
+
+
+def as_records(suite: Suite) -> list[TaskRecord]:
+    """Return a suite's tasks as those of rollouts and of the command ``score``."""
+    return [
+        TaskRecord(
+            id=task.id, problem_statement=task.text, ground_truth=task.expected, qa_type="exact",
+            domain=suite.domain, input_files=task.inputs, expected=suite.expected(task),
+        )
+        for task in suite.tasks
+    ]  # fmt: skip

@@ -139,7 +139,7 @@ def chembench_tasks(path: Path) -> Iterator[EvalTask]:
         yield EvalTask(
             id=f"{group}-{counts[group]}",
             text=_with_choices(record.text("question"), choices),
-            expected=_letter(record, "answer", letters),
+            expected=letter_of(record, "answer", letters),
             choices=letters,
             scorer="letter",
             group=group,
@@ -161,7 +161,7 @@ def medxpertqa_tasks(path: Path) -> Iterator[EvalTask]:
         yield EvalTask(
             id=record.text("id"),
             text=question if has_choices else _with_choices(question, choices),
-            expected=_letter(record, "label", offered),
+            expected=letter_of(record, "label", offered),
             choices=offered,
             scorer="letter",
             group=record.optional("medical_task"),
@@ -176,7 +176,7 @@ def ifbench_tasks(path: Path) -> Iterator[EvalTask]:
     """
     patterns = ("IFBench_test.jsonl", "*.jsonl", "data/*.parquet", "*.parquet")
     for record in read_records(data_files(path, patterns, IFBENCH.source)):
-        rules = _rules(record)
+        rules = rules_of(record)
         yield EvalTask(
             id=record.text("key"),
             text=record.text("prompt"),
@@ -192,7 +192,7 @@ def _with_choices(question: str, choices: dict[str, str]) -> str:
     return "\n".join([question.strip(), "", *lines])
 
 
-def _letter(record: Record, field: str, letters: str) -> str:
+def letter_of(record: Record, field: str, letters: str) -> str:
     """Return the letter of the right choice. Raises ``TaskError`` if it is not one of these."""
     found = record.text(field).strip().upper()
     if len(found) != 1 or found not in letters:
@@ -224,7 +224,8 @@ def _is_pair(value: object) -> bool:
     )
 
 
-def _rules(record: Record) -> list[dict[str, Any]]:
+def rules_of(record: Record) -> list[dict[str, Any]]:
+    """Return the rules of a request, with their arguments. Raises ``TaskError``."""
     names, given = record.list_of("instruction_id_list", str), record.list_of("kwargs", dict)
     if not 1 <= len(names) <= MAX_RULES:
         raise record.error("instruction_id_list", f"must have 1 to {MAX_RULES} rules")

@@ -17,7 +17,8 @@ from importlib.util import find_spec
 from typing import Any
 
 from agent.errors import TaskError
-from agent.grading.checks import Grade
+from agent.grading import reference
+from agent.grading.checks import Extraction, Grade
 from agent.grading.rules import counts, layout, requests, wording
 from agent.util.text import quote
 
@@ -104,22 +105,26 @@ def check_rule(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     return {key: _argument(f"{name}: {key}", arguments[key], kind) for key, kind in wanted.items()}
 
 
-def check_rules(rules: Sequence[Mapping[str, Any]], answer: str) -> Grade:
+def check_rules(
+    rules: Sequence[Mapping[str, Any]], answer: str, extraction: Extraction = "lenient"
+) -> Grade:
     """Grade an answer: 1 if it follows all rules, loosely; one part per rule."""
     parts: dict[str, float] = {}
     for number, rule in enumerate(rules, start=1):
         name = rule["rule"]
         if reason := _unavailable(name):
             return Grade(score=None, reason=reason)
-        followed = is_followed(name, rule["arguments"], answer)
+        followed = is_followed(name, rule["arguments"], answer, extraction)
         parts[name if name not in parts else f"{name} ({number})"] = float(followed)
     return Grade(score=float(all(parts.values())), parts=parts)
 
 
-def is_followed(name: str, arguments: Mapping[str, Any], answer: str) -> bool:
+def is_followed(
+    name: str, arguments: Mapping[str, Any], answer: str, extraction: Extraction = "lenient"
+) -> bool:
     """Return whether an answer follows a rule, loosely."""
-    rule = _RULES[name]
-    return any(rule(text, **arguments) for text in _readings(answer) if text.strip())
+    rule, read = _RULES[name], reference.readings if extraction == "reference" else _readings
+    return any(rule(text, **arguments) for text in read(answer) if text.strip())
 
 
 def _readings(answer: str) -> list[str]:

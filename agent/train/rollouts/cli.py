@@ -41,7 +41,10 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     """Add the command to the parser."""
     rollout = commands.add_parser("rollout", help="run a model on many tasks in parallel")
     add = rollout.add_argument
-    add("tasks", metavar="TASKS", type=Path, help="JSON Lines file, one task per line")
+    add("tasks", metavar="TASKS", type=Path,
+         help="JSON Lines file, one task per line; with --suite the suite's data")  # fmt: skip
+    add("--suite", metavar="SUITE", default="",
+         help="the suite that the tasks are of, such as aime")  # fmt: skip
     add("--output", metavar="DIR", type=Path, required=True,
          help="folder for results.jsonl; the runs appear under History")  # fmt: skip
     add(
@@ -77,13 +80,12 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
 def run_command(args: argparse.Namespace, settings: Settings) -> int:
     """Run the tasks; return 0, 1 if every run failed, or 130 if stopped."""
     from agent.cluster.connect import placement_on
-    from agent.tasks.jsonl import read_tasks
     from agent.tasks.scoring import format_table
     from agent.train.rollouts.results import Results
     from agent.train.rollouts.rollouts import Elsewhere, run_rollouts
     from agent.train.rollouts.sandboxes import create_studio, opener
 
-    tasks = list(read_tasks(args.tasks))
+    tasks = _read_tasks(args)
     if not tasks:
         raise TaskError(f"{args.tasks} contains no tasks.")
     config, stop = _model_config(args, settings), Stop()
@@ -111,9 +113,21 @@ def run_command(args: argparse.Namespace, settings: Settings) -> int:
     print(results.throughput(), file=sys.stderr)
     if usage := results.capabilities():
         print(usage, file=sys.stderr)
-    print(format_table(results.scores()))
+    if scores := results.scores():
+        print(format_table(scores))
+    else:
+        print("A judge scores these answers: score TASKS RESULTS --suite SUITE --judge MODEL")
     failed = all(each.status == "failed" for each in results.finished)
     return 130 if stop.is_set else int(failed)
+
+
+def _read_tasks(args: argparse.Namespace) -> "list[TaskRecord]":
+    from agent.experiments import suites
+    from agent.tasks.jsonl import read_tasks
+
+    if args.suite:
+        return suites.as_records(suites.load(args.suite, args.tasks))
+    return list(read_tasks(args.tasks))
 
 
 def _print(line: str) -> None:

@@ -51,20 +51,25 @@ class Results:
     def progress(self) -> str:
         """Return a progress line: the last rollout, the mean so far, and the time left."""
         last, count = self.finished[-1], len(self.finished)
-        mean = sum(each.reward for each in self.finished) / count
         left = (time.monotonic() - self._began) / count * (self._total - count)
         why = f": {one_line(last.reason)}" if last.status == "failed" else ""
+        worth, mean = "", ""
+        if not _is_judged(last):
+            worth = f"{last.reward:.2f} in "
+            mean = f"mean {sum(each.reward for each in self.finished) / count:.3f}, "
         return (
             f"{count}/{self._total}  {one_line(last.task.id)}  {last.status}{why}  "
-            f"{last.reward:.2f} in {last.seconds:.1f} s  (mean {mean:.3f}, "
-            f"{format_duration(left)} left)"
+            f"{worth}{last.seconds:.1f} s  ({mean}{format_duration(left)} left)"
         )
 
     def scores(self) -> dict[str, Score]:
-        """Return the scores as ``score`` shows them; repeated tasks count by their mean."""
+        """Return the scores as ``score`` shows them; repeated tasks count by their mean.
+
+        Answers that a judge decides have none.
+        """
         tasks: dict[str, list[Rollout]] = {}
         for each in self.finished:
-            if each.status != "stopped":
+            if each.status != "stopped" and not _is_judged(each):
                 tasks.setdefault(each.task.id, []).append(each)
         rewards: dict[str, list[float]] = {}
         answered: dict[str, int] = {}
@@ -120,12 +125,16 @@ def _format_rates(found: Sequence[Rates]) -> str:
     return f"external {external:.1%}, files {file:.1%}, computation {compute:.1%}"
 
 
+def _is_judged(rollout: Rollout) -> bool:
+    return expected_of(rollout.task).check == "judge"
+
+
 def _to_json(rollout: Rollout) -> dict[str, Any]:
     totals = rollout.totals
     return {
         "id": rollout.task.id,
         "answer": rollout.answer,
-        "reward": rollout.reward,
+        "reward": None if _is_judged(rollout) else rollout.reward,
         "grader": grader_of(expected_of(rollout.task)),
         "status": rollout.status,
         "reason": rollout.reason,

@@ -33,22 +33,22 @@ def folder(tmp_path: Path) -> ExperimentFolder:
 def test_the_prompt_is_the_suites_unless_a_member_has_its_own(
     folder: ExperimentFolder, member: Member, prompt: str
 ) -> None:
-    assert set_up(folder, 0, member, Settings()).prompt == prompt
+    assert set_up(folder, (0, 0, 1), member, Settings()).prompt == prompt
 
 
 def test_limits_are_the_papers_unless_a_member_has_its_own(folder: ExperimentFolder) -> None:
     settings = Settings(conversation_tokens=None, round_seconds=60)
     plain = Member(label="m", mode="plain", model="m")
-    limits = set_up(folder, 0, plain, settings).limits_of_any(settings)
+    limits = set_up(folder, (0, 0, 1), plain, settings).limits_of_any(settings)
     assert (limits.steps, limits.conversation_tokens, limits.turn_tokens) == (100, 131_072, 65_536)
     assert limits.seconds == 60
     member = replace(plain, max_steps=5, max_tokens=100)
-    limits = set_up(folder, 0, member, settings).limits_of_any(settings)
+    limits = set_up(folder, (0, 0, 1), member, settings).limits_of_any(settings)
     assert (limits.steps, limits.turn_tokens) == (5, 100)
 
 
 def test_no_limit_is_above_the_operators(folder: ExperimentFolder) -> None:
     settings = Settings(steps=7, conversation_tokens=1_000, turn_tokens=90)
     member = Member(label="m", mode="plain", model="m", max_steps=50, max_tokens=100)
-    limits = set_up(folder, 0, member, settings).limits_of_any(settings)
+    limits = set_up(folder, (0, 0, 1), member, settings).limits_of_any(settings)
     assert (limits.steps, limits.conversation_tokens, limits.turn_tokens) == (7, 1_000, 90)

@@ -1,8 +1,13 @@
 """A judge's votes on an answer, what its failures leave, and letters with their choices."""
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
+from agent.errors import UsageError
 from agent.experiments import suites
+from agent.experiments.experiment import Judge, check_judge
 from agent.experiments.suite import EvalTask, Suite
 from agent.grading.checks import Grade, JudgeAccess
 from agent.grading.grade import grade
@@ -93,3 +98,49 @@ def test_only_the_judges_last_line_is_a_verdict(text: str, verdict: float | None
 
 def test_a_long_answer_is_shortened_for_the_judge_and_says_so() -> None:
     assert "30,000 characters left out" in fill_prompt(PROMPT, "How many?", "12", "x" * 50_000)
+
+
+WORDS = ("CORRECT", "INCORRECT")
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("CORRECT", 1.0),
+        ("It is incorrect.", 0.0),
+        ("INCORRECT? No: correct.", 1.0),
+        ("The answer, read correctly, is odd.", None),
+        ("RIGHT", None),
+    ],
+)
+def test_with_words_of_its_own_the_last_one_counts(text: str, verdict: float | None) -> None:
+    assert verdict_in(text, WORDS) == verdict
+
+
+@pytest.mark.contract
+def test_the_words_belong_to_the_prompt_that_is_asked() -> None:
+    suite, asked = replace(SUITE, judge_words=WORDS), "{expected}{answer}"
+    with Endpoint([Turn(text="correct"), Turn(text="ja"), Turn(text="correct")]) as endpoint:
+        model = DeferredEndpointModel(ModelConfig(endpoint.url, "j"))
+        usual = JudgeAccess(model=model, name="j", votes=1)
+        own = replace(usual, prompt=asked, words=("ja", "nein"))
+        found = [grade(suite.expected(JUDGED), "12", judge) for judge in (usual, own, own)]
+    assert [each and each.score for each in found] == [1.0, 1.0, None]
+    assert found[2] is not None
+    assert "ja nor nein" in found[2].reason
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"prompt": "Is it right? {answer}"}, r"must contain \{expected\}: without it"),
+        ({"right": "YES", "wrong": "NO"}, "need a prompt of its own"),
+        ({"prompt": "{expected} {answer}", "right": "YES"}, "two different words"),
+        ({"prompt": "{expected} {answer}", "right": "YES", "wrong": "yes"}, "two different words"),
+        ({"temperature": 3.0}, "temperature must be a number from 0 to 2"),
+        ({"max_tokens": 0}, "max_tokens must be a whole number"),
+    ],
+)
+def test_a_judge_that_could_not_judge_is_refused(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        check_judge(Judge(model="j", **values))

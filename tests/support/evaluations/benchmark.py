@@ -1,0 +1,59 @@
+"""Rows in the form of the paper's benchmark, one or two of each domain."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from agent.experiments.suites.benchmark import CONFIGURATIONS
+
+RULES = {"instruction_id_list": ["count:numbers"], "kwargs": [{"N": 1.0, "relation": None}]}
+ROWS: Mapping[str, list[dict[str, Any]]] = {
+    "math": [
+        {"id": f"aime_{number}_{copy}", "problem_statement": f"What is {number} + 1?",
+         "ground_truth": str(number + 1)}
+        for copy in range(2)
+        for number in range(2)
+    ],
+    "physics": [
+        {"id": "p0", "problem_statement": "What is the weight of 2 kg where g is 10 m/s²?",
+         "ground_truth": "20 N", "subject": "Mechanics"},
+    ],
+    "chem": [
+        {"id": "c0", "problem_statement": "Which is a metal?\n\nA. iron\nB. neon\nC. air\nD. ice",
+         "ground_truth": "A"},
+    ],
+    "biomed": [
+        {"id": "b0", "problem_statement": "Which?\nAnswer Choices: (A) one (B) two (C) three",
+         "ground_truth": "C"},
+        {"id": "b1", "problem_statement": "Which one, without a list?", "ground_truth": "J"},
+    ],
+    "long_context": [
+        {"id": "l0", "problem_statement": "Who wrote the letter?", "ground_truth": "Ada",
+         "input_files": {"letter.txt": "Yours, Ada"}},
+        {"id": "l1", "problem_statement": "Who sent the note?", "ground_truth": "Bob",
+         "input_files": {"note.txt": "Bob"}},
+    ],
+    "instruct_follow": [
+        {"id": "i0", "problem_statement": "Use exactly one number.",
+         "ground_truth": json.dumps(RULES)},
+    ],
+}  # fmt: skip
+"""By configuration. The rows of ``math`` are two tasks, twice each."""
+
+COUNTS = {"aime": 2, "ugphysics": 1, "chembench": 1, "medxpertqa": 2, "aa_lcr": 2, "ifbench": 1}
+
+
+def write_parquet(folder: Path, *, files_as_json: bool = True) -> Path:
+    """Write the data set as the hub's client does: a folder with a split for each configuration."""
+    import pyarrow
+    import pyarrow.parquet
+
+    for config in CONFIGURATIONS.values():
+        rows = [{"input_files": {}, "domain": config} | row for row in ROWS[config]]
+        if files_as_json or config != "long_context":
+            rows = [row | {"input_files": json.dumps(row["input_files"])} for row in rows]
+        path = folder / config / "test-00000-of-00001.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+    return folder
