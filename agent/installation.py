@@ -7,6 +7,7 @@ A checkout has the files at its top level. ``pip install`` puts them below the e
 import shlex
 import sys
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,36 @@ if TYPE_CHECKING:
 DISTRIBUTION_NAME = "llm-in-sandbox-studio"
 _TOP = Path(__file__).resolve().parents[1]
 _SHARE = Path("share") / DISTRIBUTION_NAME
+
+
+def version() -> str:
+    """Return this program's version; “(checkout)” where it is not installed."""
+    try:
+        return metadata.version(DISTRIBUTION_NAME)
+    except metadata.PackageNotFoundError:
+        return "(checkout)"
+
+
+def commit() -> str:
+    """Return the commit that this checkout was made from; empty if it is not known."""
+    if not is_checkout():
+        return ""
+    try:
+        folder = _TOP / ".git"
+        if folder.is_file():  # a worktree
+            folder = _TOP / folder.read_text().removeprefix("gitdir:").strip()
+        head = (folder / "HEAD").read_text().strip()
+        if not head.startswith("ref:"):
+            return head
+        shared = folder / "commondir"
+        common = folder / shared.read_text().strip() if shared.is_file() else folder
+        name = head.removeprefix("ref:").strip()
+        if (common / name).is_file():
+            return (common / name).read_text().strip()
+        packed = (common / "packed-refs").read_text().splitlines()
+        return next((line.split()[0] for line in packed if line.endswith(f" {name}")), "")
+    except OSError:
+        return ""
 
 
 def is_checkout() -> bool:

@@ -4,7 +4,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -17,10 +17,11 @@ from agent.errors import StudioError, TaskError, UsageError, WorkspaceError
 from agent.experiments.description import describe
 from agent.experiments.documents import measure_documents
 from agent.experiments.experiment import MAX_CONCURRENCY, Judge, Kind, Member
-from agent.experiments.figures import exports
 from agent.experiments.folder import ExperimentFolder, Key
-from agent.experiments.outcomes import in_turn, infrastructure, missing, unscored
+from agent.experiments.outcomes import Summaries, in_turn, infrastructure, missing, unscored
 from agent.experiments.process import registered
+from agent.experiments.publish import exports
+from agent.experiments.publish.publication import published
 from agent.experiments.runner import Progress, Runner, StartedRun
 from agent.experiments.scoring import judge_access
 from agent.experiments.setup import set_up, with_request
@@ -50,6 +51,7 @@ class ExperimentResult:
         description: Everything that is known, as the HTTP API returns it.
         problems: Why members could not be started, by label.
         data: The data folder that holds it.
+        summaries: The summaries of its runs.
     """
 
     kind: ClassVar[Kind | None] = None
@@ -57,15 +59,29 @@ class ExperimentResult:
     description: dict[str, Any]
     problems: Mapping[str, str]
     data: Path
+    summaries: Summaries = field(repr=False)
 
     @property
     def state(self) -> str:
         """``finished``; or ``stopped`` or ``interrupted``, which can be continued."""
         return str(self.description["state"])
 
-    def export(self, kind: str) -> bytes:
-        """Return the table (``csv``, ``json``, ``tex``, ``md``) or figure (``svg``, ``png``)."""
-        return exports.export(self.description, kind)
+    def export(self, kind: str, k: int | None = None) -> bytes:
+        """Return it in a format, such as ``tex`` or ``runs.parquet``; see ``published``.
+
+        Raises:
+            UsageError: There is no such format.
+        """
+        return exports.export(self.published(k), kind)
+
+    def published(self, k: int | None = None) -> dict[str, Any]:
+        """Return the description with all that exports are made from: its runs and provenance.
+
+        Args:
+            k: For pass@k and pass^k; None for the largest of which every task has so many runs.
+        """
+        folder = ExperimentFolder.open(self.data, self.id)
+        return published(folder, self.summaries, self.description, k)
 
     def report(self, file: "str | os.PathLike[str]") -> None:
         """Write the report: one HTML file that needs nothing else.
@@ -84,7 +100,7 @@ class ExperimentResult:
 
     def __str__(self) -> str:
         """Return the results as text."""
-        return exports.as_text(self.description)
+        return exports.table_as_text(self.description)
 
 
 class ComparisonResult(ExperimentResult):
@@ -231,15 +247,16 @@ def carry_out(folder: ExperimentFolder, plan: Plan, result: type[_R]) -> _R:
     if problems and not folder.runs():
         raise StudioError(next(iter(problems.values())))
     by_label = {definition.members[index].label: why for index, why in problems.items()}
-    return result(folder.id, describe(folder, summaries(folder)), by_label, folder.data)
+    ended = summaries(folder)
+    return result(folder.id, describe(folder, ended), by_label, folder.data, ended)
 
 
 def open_result(places: Iterable[Path], experiment: str, result: type[_R]) -> _R:
     """Return a recorded experiment as it is now, from the first data folder that has it."""
     folder = ExperimentFolder.find(places, experiment, result.kind)
     runs = [entry.run for entry in folder.runs()]
-    described = describe(folder, recorded_summaries(folder.data, runs))
-    return result(folder.id, described, {}, folder.data)
+    ended = recorded_summaries(folder.data, runs)
+    return result(folder.id, describe(folder, ended), {}, folder.data, ended)
 
 
 def summaries(folder: ExperimentFolder) -> dict[str, Summary | None]:

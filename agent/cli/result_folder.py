@@ -12,8 +12,8 @@ from agent.api.run import Run
 from agent.data_folder import DataFolder, candidate_folders, lock_free_subfolder
 from agent.errors import DataFolderLocked, StudioError, WorkspaceError
 from agent.experiments.experiment import Kind
-from agent.experiments.figures import exports
 from agent.experiments.folder import KINDS, ExperimentFolder
+from agent.experiments.publish import exports
 from agent.experiments.runner import Progress
 from agent.models.errors.failures import KEY_ADVICE
 from agent.settings import Settings
@@ -116,13 +116,16 @@ class ResultFolder:
             name = "".join(each if each.isalnum() else "-" for each in label.lower())
             run.save(self.path / "runs" / f"{name}-{run.id}", overwrite=True)
 
-    def finish(self, result: ExperimentResult) -> None:
+    def finish(self, result: ExperimentResult, k: int | None = None) -> None:
         """Print the results, and write exports and the report, such as ``comparison.csv``."""
         if self.path is not None:
             result.report(self.path / f"{self._kind}.html")
+            whole = result.published(k)
             try:
-                for kind in exports.KINDS:
-                    (self.path / f"{self._kind}.{kind}").write_bytes(result.export(kind))
+                for kind in exports.kinds(whole):
+                    if kind != "zip":  # it has the others
+                        content = exports.export(whole, kind)
+                        (self.path / f"{self._kind}.{kind}").write_bytes(content)
             except OSError as error:
                 raise WorkspaceError(f"{self.path} cannot be written: {error.strerror}.") from error
         print(sanitize(str(result)), end="")

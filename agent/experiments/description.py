@@ -7,11 +7,13 @@ from typing import Any, Literal
 
 from agent.experiments.documents import documents_to_json
 from agent.experiments.experiment import Experiment, Judge, Member, SuiteInfo, varying_fields
-from agent.experiments.figures.results import judge_figures, results_by_domain
 from agent.experiments.figures.table import build_table, unequal_limits
 from agent.experiments.figures.verdict import verdict_of
 from agent.experiments.folder import ExperimentFolder
 from agent.experiments.outcomes import Cell, Outcome, Summaries, cells_of, counts_of, missing
+from agent.experiments.publish.columns import definitions
+from agent.experiments.publish.results import ALL, MEAN, judge_figures, results_by_domain
+from agent.experiments.publish.rows import rows_of
 from agent.experiments.suite import EvalTask
 from agent.experiments.suites import presets
 from agent.grading.checks import CHECKS
@@ -25,7 +27,8 @@ from agent.titles import strip_markdown, title_for_task
 State = Literal["running", "finished", "stopped", "interrupted"]
 INTERVAL = (
     "All intervals are at 95 %: Wilson’s of a score and Newcombe’s of a paired gain where every "
-    "answer is right or wrong, otherwise a bootstrap over the tasks."
+    "answer is right or wrong, otherwise a bootstrap over the tasks; of a mean over domains, "
+    "MOVER from the domains’ intervals."
 )
 _MODE_DETAILS = {"plain": "documents in the prompt", "sandbox": "documents as files"}
 _MAX_ANSWER = 20_000
@@ -178,23 +181,25 @@ def _run_to_json(comparison: Experiment, run: Outcome, running: bool) -> dict[st
 
 def _results(folder: ExperimentFolder, cells: Sequence[Sequence[Cell]]) -> dict[str, Any]:
     definition = folder.definition
-    results, judge = results_by_domain(folder, cells), definition.judge
+    baselines = [definition.baseline_of(index) for index in range(len(definition.members))]
+    domains = [suite.domain for suite in folder.suite_of]
+    results = results_by_domain(rows_of(folder, cells), domains, baselines)
+    judge = definition.judge
     outcomes = Counter(run.outcome for row in cells for cell in row for run in cell.runs)
     prompts = dict.fromkeys(
         suite.judge_prompt for suite in definition.suites if suite.scorer == "judge"
     )
     return {
         "suites": [_suite_to_json(suite, definition) for suite in definition.suites],
-        "domains": [each["domain"] for each in results[1:]],
+        "domains": [each["domain"] for each in results if each["domain"] not in (ALL, MEAN)],
         "preset": _preset_to_json(definition),
         "concurrency": definition.concurrency,
         "judge": judge and _judge_to_json(judge) | judge_figures(folder) | {
             "prompt": judge.prompt or "\n\n".join(prompts),
         },
-        "members": [
-            {"baseline": definition.baseline_of(index)} for index in range(len(definition.members))
-        ],
+        "members": [{"baseline": baseline} for baseline in baselines],
         "interval": INTERVAL,
+        "columns": definitions("domains"),
         "counts": counts_of(definition, outcomes),
         "results": results,
         "tasks": [

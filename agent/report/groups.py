@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from agent.errors import StudioError
-from agent.experiments.figures import exports
+from agent.experiments.publish import exports
 from agent.report.budget import Budget, TextMeter
 from agent.report.page import document, json_block
 from agent.report.redaction import Redactor
@@ -39,7 +39,7 @@ def parts(description: Description, open_run: OpenRun, keys: tuple[str, ...] = (
             for run in member["runs"]:
                 yield from _run(str(run["run"]), open_run, meter, redactor)
 
-    plain = redactor.redact(exports.as_text(description))
+    plain = redactor.redact(exports.table_as_text(description))
     return document(redactor.redact(description["title"]), [plain], blocks())
 
 

@@ -2,11 +2,10 @@
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from importlib import metadata
 from typing import Any
 
 from agent.events import RunStarted, SandboxReady
-from agent.installation import DISTRIBUTION_NAME
+from agent.installation import version
 from agent.report.source import Source
 from agent.runs.state import RunState
 from agent.titles import title_for_task
@@ -103,14 +102,6 @@ def _parameters(source: Source) -> str:
     sent = source.settings()
     known = {name: sent[name] for name in _PARAMETERS if sent.get(name) is not None}
     return ", ".join(f"{name} {value}" for name, value in known.items())[:200]
-
-
-def version() -> str:
-    """Return this program's version; “(checkout)” where it is not installed."""
-    try:
-        return metadata.version(DISTRIBUTION_NAME)
-    except metadata.PackageNotFoundError:
-        return "(checkout)"
 
 
 def _moment(at: float | None) -> str:

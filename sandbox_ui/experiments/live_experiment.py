@@ -249,4 +249,6 @@ class LiveExperiment:
 
 def without_cells(described: dict[str, Any]) -> dict[str, Any]:
     """Return a description without its tasks and cells."""
-    return {name: each for name, each in described.items() if name not in ("tasks", "cells")}
+    return {
+        name: each for name, each in described.items() if name not in ("tasks", "cells", "columns")
+    }

@@ -15,6 +15,7 @@ from agent.experiments.description import title_of
 from agent.experiments.experiment import Experiment, Kind, remaining_seconds
 from agent.experiments.folder import Key, RunEntry
 from agent.experiments.outcomes import has_answer, infrastructure, missing
+from agent.experiments.publish.publication import published
 from agent.experiments.schedule import is_builtin
 from agent.experiments.scoring import is_stored, judge_access
 from agent.runs.summary import Summary
@@ -117,6 +118,13 @@ class ExperimentManager:
             whole = live.describe(self._summaries(live), running=running)
             described = without_cells(whole)
         return described | self._activity(live, described)
+
+    def published(
+        self, experiment: str, shown: Mapping[str, Any], k: int | None = None
+    ) -> dict[str, Any]:
+        """Return what a reader may see of an experiment, with all that exports are made from."""
+        summaries = self._summaries(experiment, self.registry.run_ids(experiment))
+        return published(self.registry.folder(experiment), summaries, shown, k)
 
     def in_brief(self, kind: Kind, owner: str | None) -> list[dict[str, Any]]:
         """Return all experiments of a kind, or one user's, newest first, in a few words each."""

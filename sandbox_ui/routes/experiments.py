@@ -15,7 +15,7 @@ from starlette.responses import Response
 from agent.errors import UsageError
 from agent.experiments import suites
 from agent.experiments.experiment import MAX_MEMBERS
-from agent.experiments.figures.exports import KINDS, MEDIA_TYPES, export
+from agent.experiments.publish import exports
 from agent.grading.checks import CHECKS, EXTRACTED, EXTRACTIONS
 from agent.report import groups
 from sandbox_ui.auth.access import Access, get_access
@@ -157,18 +157,24 @@ class ExperimentRoutes(Routes):
 
     @at(*_below("export.{kind}"))
     async def export(self, request: Request) -> Response:
-        """Return the table as csv, json, tex or md, the figure as svg or png, all as html."""
-        kind = request.path_params["kind"]
-        if kind not in (*KINDS, "html"):
-            raise UsageError(f"An experiment is exported as {', '.join(KINDS)} or html.")
+        """Return a table, a figure, the rows of all runs or the report; see ``exports.kinds``.
+
+        Query parameter: ``k``: for pass@k and pass^k.
+        """
+        kind, key = request.path_params["kind"], get_access(request).limiter_key
+        k = _number(request.query_params.get("k", ""))
         shown = await self._shown(request, self._manager.describe)
-        folder = await run_sync(self._manager.registry.folder, _id(request))
-        name = f"{folder.kind}.{kind}"
         if kind == "html":
+            name = f"{exports.kind_of(shown)}.html"
             return report_response(groups.parts(shown, self._runs.folder), name)
-        key = get_access(request).limiter_key
-        content = await self._limiter.run(key, partial(export, shown, kind))
-        return Response(content, headers=download_headers(name), media_type=MEDIA_TYPES[kind])
+
+        def content() -> bytes:
+            exports.require(shown, kind)
+            return exports.export(self._manager.published(_id(request), shown, k), kind)
+
+        headers = download_headers(f"{exports.kind_of(shown)}.{kind}")
+        body = await self._limiter.run(key, content)
+        return Response(body, headers=headers, media_type=exports.media_type(kind))
 
     @at(*_below("stop"), method="POST")
     async def stop(self, request: Request) -> Response:
@@ -219,6 +225,13 @@ class ExperimentRoutes(Routes):
 
 def _id(request: Request) -> str:
     return str(request.path_params["experiment"])
+
+
+def _number(text: str) -> int | None:
+    """Return a number that a query names; None if it names none."""
+    if text and not (text.isascii() and text.isdecimal() and len(text) < 4):
+        raise UsageError("“k” must be a whole number.")
+    return int(text) if text else None
 
 
 def _for_reader(described: dict[str, Any], access: Access, experiment: str) -> dict[str, Any]:

@@ -17,10 +17,13 @@ def mark_best(
     *,
     differences: bool = False,
     answered: Sequence[bool] | None = None,
+    is_above: Callable[[int, int], bool] | None = None,
 ) -> None:
-    """Set the difference to the baseline of each cell, and mark the best.
+    """Set the difference to the baseline of each cell, and mark the best, if there is one.
 
-    A member that ``answered`` nothing is not the best for having taken little.
+    The best is so by intervals: of paired differences where ``is_above`` tells them, otherwise its
+    own, which overlaps with no other's. A member that ``answered`` nothing is not the best for
+    having taken little.
     """
     base = cells[baseline]["value"]
     for index, cell in enumerate(cells):
@@ -33,16 +36,27 @@ def mark_best(
         elif base > 0:
             cell["delta"] = _ratio(value / base)
     rivals = [
-        cell
+        index
         for index, cell in enumerate(cells)
         if cell["value"] is not None and (answered is None or answered[index])
     ]
-    known = [cell["value"] for cell in rivals]
-    if better is None or len(known) < 2 or min(known) == max(known):
+    if better is None or len(rivals) < 2:
         return
-    best = max(known) if better == "higher" else min(known)
-    for cell in rivals:
-        cell["best"] = cell["value"] == best
+    sign = 1 if better == "higher" else -1
+    best = max(rivals, key=lambda index: sign * cells[index]["value"])
+    cells[best]["best"] = all(
+        is_above(best, each) if is_above else _is_apart(cells[best], cells[each], sign)
+        for each in rivals
+        if each != best
+    )
+
+
+def _is_apart(best: Cell, other: Cell, sign: int) -> bool:
+    """Whether the interval of one lies on the better side of another's."""
+    bounds = [best["low"], best["high"], other["low"], other["high"]]
+    if None in bounds:
+        return False
+    return bool(best["low"] > other["high"] if sign > 0 else best["high"] < other["low"])
 
 
 def _ratio(value: float) -> str:

@@ -1,6 +1,7 @@
 """The scores of a comparison: means, pass@k and pass^k, paired differences."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from agent.experiments.experiment import Experiment
@@ -41,7 +42,10 @@ def score_rows(comparison: Experiment, members: Members) -> list[dict[str, Any]]
         ))  # fmt: skip
     n = max((count for count, _ in counts), default=0)
     label = f"Score, mean of {n}" if n > 1 else "Score"
-    mark_best(cells, comparison.baseline, "higher", differences=True)
+    mark_best(
+        cells, comparison.baseline, "higher", differences=True,
+        is_above=partial(_is_above, comparison, members),
+    )  # fmt: skip
     rows = [make_row("score", label, cells, "Of answers compared with the expected one.", "higher")]
     if binary:
         rows += _pass_rows(comparison, counts)
@@ -81,12 +85,12 @@ def _difference_row(comparison: Experiment, members: Members) -> dict[str, Any]:
     for index in range(len(members)):
         found = None
         if index != comparison.baseline:
-            found = score_difference(comparison, members, index)
+            found = score_difference(comparison, members, index, comparison.baseline)
         if found is None:
             cells.append(make_cell("baseline" if index == comparison.baseline else NONE))
             continue
         mean = found.difference
-        note = "" if found.p is None else f"McNemar p = {found.p:.3g}"
+        note = f"{found.test}: p = {found.p:.3g}"
         cells.append(make_cell(
             f"{mean.mean:+.2f}", value=mean.mean, low=mean.low, high=mean.high, n=mean.n,
             note=note, method=f"{mean.method} interval",
@@ -95,14 +99,19 @@ def _difference_row(comparison: Experiment, members: Members) -> dict[str, Any]:
     return make_row("difference", "Paired difference", cells, help_)
 
 
+def _is_above(comparison: Experiment, members: Members, one: int, other: int) -> bool:
+    found = score_difference(comparison, members, one, other)
+    return found is not None and found.difference.low is not None and found.difference.low > 0
+
+
 def score_difference(
-    comparison: Experiment, members: Members, index: int
+    comparison: Experiment, members: Members, one: int, other: int
 ) -> PairedDifference | None:
-    """Return a member's scores minus the baseline's, paired by repetition."""
+    """Return a member's scores minus another's, paired by repetition."""
     scores = [
         {run.entry.repetition: value for run in members[at] if run.counts
          if (value := score_of(comparison, run)) is not None}
-        for at in (index, comparison.baseline)
+        for at in (one, other)
     ]  # fmt: skip
     both = sorted(scores[0].keys() & scores[1].keys())
     return paired_difference(

@@ -7,6 +7,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product
 from math import comb, sqrt
 from statistics import fmean
 from typing import Literal
@@ -20,7 +21,13 @@ RESAMPLES = 1_000
 SEED = 20_260_116
 """Seed of the bootstrap, so that the same runs always give the same interval."""
 
-Method = Literal["", "Wilson", "bootstrap", "Newcombe"]
+FLIPS = 10_000
+"""Random flips of a permutation test that is not exact."""
+
+_EXACT_PAIRS = 16
+_CHUNK = 8  # differences whose 256 sums are one table
+Method = Literal["", "Wilson", "bootstrap", "Newcombe", "MOVER"]
+Test = Literal["", "McNemar, exact", "paired permutation"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +43,11 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class PairedDifference:
-    """The mean difference of pairs, with McNemar's exact p-value if all values are 0 or 1."""
+    """The mean difference of pairs, and the two-sided p-value of a named test."""
 
     difference: Estimate
-    p: float | None = None
+    p: float
+    test: Test
 
 
 def estimate(values: Sequence[float], *, binary: bool = False) -> Estimate | None:
@@ -103,23 +111,71 @@ def paired_difference(
 ) -> PairedDifference | None:
     """Return the mean of ``first`` minus ``baseline`` over pairs; None without pairs.
 
-    The interval is Newcombe's for values of 0 and 1, otherwise a bootstrap over the pairs.
+    For values of 0 and 1 the interval is Newcombe's and the test McNemar's; otherwise these are a
+    bootstrap and a permutation test over the pairs.
     """
     pairs = list(zip(first, baseline, strict=True))
     if not pairs:
         return None
     if not binary:
-        found = estimate([one - other for one, other in pairs])
-        return None if found is None else PairedDifference(found)
+        differences = tuple(one - other for one, other in pairs)
+        found = estimate(differences)
+        p = permutation_p(differences)
+        return found and PairedDifference(found, p, "paired permutation")
     both = sum(one == other == 1 for one, other in pairs)
     only_first = sum(one > other for one, other in pairs)
     only_second = sum(one < other for one, other in pairs)
     neither = len(pairs) - both - only_first - only_second
     mean = (only_first - only_second) / len(pairs)
     low, high = newcombe_interval(both, only_first, only_second, neither)
-    return PairedDifference(
-        Estimate(mean, low, high, len(pairs), "Newcombe"), mcnemar_exact(only_first, only_second)
-    )
+    p = mcnemar_exact(only_first, only_second)
+    return PairedDifference(Estimate(mean, low, high, len(pairs), "Newcombe"), p, "McNemar, exact")
+
+
+@lru_cache(maxsize=4096)
+def permutation_p(differences: tuple[float, ...]) -> float:
+    """Return the two-sided p-value of a paired permutation test, which flips signs (Fisher 1935).
+
+    It is exact for up to 16 differences other than 0. For more it is estimated from 10,000 random
+    flips with a fixed seed, which count the observed signs as one (Phipson and Smyth 2010).
+    """
+    sizes = [abs(each) for each in differences if each]
+    observed = abs(sum(differences)) * (1 - 1e-9)  # sums in another order are not the same floats
+    tables = [_signed_sums(sizes[at : at + _CHUNK]) for at in range(0, len(sizes), _CHUNK)]
+    if len(sizes) <= _EXACT_PAIRS:
+        totals = [abs(sum(each)) for each in product(*tables)]
+        return sum(total >= observed for total in totals) / len(totals)
+    generator, extreme = random.Random(SEED), 0
+    for _ in range(FLIPS):
+        flips = zip(tables, generator.randbytes(len(tables)), strict=True)
+        extreme += abs(sum(table[byte] for table, byte in flips)) >= observed
+    return (extreme + 1) / (FLIPS + 1)
+
+
+def _signed_sums(sizes: Sequence[float]) -> list[float]:
+    """Return the 256 sums of up to 8 numbers with all signs; each as often as the others."""
+    sums = [0.0]
+    for size in [*sizes, *([0.0] * (_CHUNK - len(sizes)))]:
+        sums = [total + sign * size for total in sums for sign in (1, -1)]
+    return sums
+
+
+def mean_of_estimates(estimates: Sequence[Estimate]) -> Estimate | None:
+    """Return the mean of independent estimates, each with the same weight; None without any.
+
+    The interval recovers their variances from their own ones (MOVER, Zou and Donner 2008), so it
+    has a positive width wherever they do.
+    """
+    if not estimates:
+        return None
+    mean, count = fmean(each.mean for each in estimates), len(estimates)
+    below, above = 0.0, 0.0
+    for each in estimates:
+        if each.low is None or each.high is None:
+            return Estimate(mean, None, None, count)
+        below += (each.mean - each.low) ** 2
+        above += (each.high - each.mean) ** 2
+    return Estimate(mean, mean - sqrt(below) / count, mean + sqrt(above) / count, count, "MOVER")
 
 
 def newcombe_interval(

@@ -62,12 +62,12 @@ def _details(comparison: Experiment, members: Members) -> str:
     for index in range(len(members)):
         if index == comparison.baseline:
             continue
-        found = score_difference(comparison, members, index)
+        found = score_difference(comparison, members, index, comparison.baseline)
         if found is None or found.difference.n < 2 or found.difference.low is None:
             continue
         mean = found.difference
         of = f" of {names[index]}" if len(members) > 2 else ""
-        p = "" if found.p is None else f", McNemar p = {found.p:.3g}"
+        p = f", {found.test}: p = {found.p:.3g}"
         parts.append(
             f"Paired difference{of} {mean.mean:+.2f} (95 % {mean.method} interval {mean.low:.2f} "
             f"to {mean.high:.2f}{p}, n = {mean.n})"

@@ -8,9 +8,10 @@ import pytest
 
 from agent.experiments.description import describe
 from agent.experiments.experiment import Kind
-from agent.experiments.figures.exports import KINDS, export
 from agent.experiments.folder import ExperimentFolder, Key
 from agent.experiments.outcomes import missing
+from agent.experiments.publish.exports import export, kinds
+from agent.experiments.publish.publication import published
 from tests.support.evaluations.stored import summary
 
 RECORDS = Path(__file__).parents[2] / "fixtures" / "experiments"
@@ -42,5 +43,5 @@ def test_it_opens_continues_and_exports(
     again = ExperimentFolder.open(tmp_path, folder.id)
     assert (again.definition, again.runs()) == (folder.definition, folder.runs())
     assert missing(again, known | {"another": summary()}) == todo[1:]
-    described = describe(again, known)
-    assert all(export(described, each) for each in KINDS)
+    whole = published(again, known, describe(again, known))
+    assert all(export(whole, each) for each in kinds(whole))

@@ -7,10 +7,12 @@ from agent.experiments.figures.statistics import (
     bootstrap_interval,
     estimate,
     mcnemar_exact,
+    mean_of_estimates,
     newcombe_interval,
     paired_difference,
     pass_at_k,
     pass_hat_k,
+    permutation_p,
 )
 
 
@@ -104,9 +106,46 @@ def test_a_paired_difference_of_right_and_wrong() -> None:
     assert (found.difference.n, found.difference.method, found.p) == (5, "Newcombe", 0.125)
 
 
-def test_a_paired_difference_of_other_scores_has_no_p_value() -> None:
+def test_a_paired_difference_of_other_scores() -> None:
     found = paired_difference([0.5, 0.75, 1.0], [0.25, 0.25, 0.25])
     assert found is not None
     assert found.difference.mean == pytest.approx(0.5)
-    assert (found.difference.method, found.p) == ("bootstrap", None)
+    assert (found.difference.method, found.test) == ("bootstrap", "paired permutation")
+    assert found.p == 0.25  # of the 8 flips of 3 positive differences, 2 are as far from 0
     assert paired_difference([], []) is None
+
+
+@pytest.mark.parametrize(
+    ("differences", "p"),
+    [
+        ((), 1.0),
+        ((0.0, 0.0), 1.0),
+        ((1.0, -1.0), 1.0),
+        ((1.0, 2.0, -1.0), 0.75),  # of 8 sums, ±4 twice, ±2 four times and 0 twice: 6 reach 2
+        ((0.1, 0.2, 0.3), 0.25),  # floats: 0.1 + 0.2 + 0.3 is not 0.3 + 0.2 + 0.1
+        ((1.0,) * 10, 2 / 1024),
+        # Fisher 1935, Darwin's maize in eighths of an inch: 1,726 of 32,768 signs reach 314
+        ((49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48), 1726 / 32768),
+    ],
+)
+def test_a_permutation_test_of_few_pairs_is_exact(differences: tuple[float, ...], p: float) -> None:
+    assert permutation_p(differences) == pytest.approx(p, abs=1e-12)
+
+
+def test_a_permutation_test_of_many_pairs_is_estimated_and_always_the_same() -> None:
+    differences = (1.0,) * 34 + (-1.0,) * 16  # the sign test: exact p = 0.0154
+    assert permutation_p(differences) == permutation_p(differences)
+    assert permutation_p(differences) == pytest.approx(0.0154, abs=0.004)
+    assert permutation_p((1.0,) * 40) == pytest.approx(1 / 10_001)  # never 0
+
+
+def test_the_mean_of_estimates_has_the_interval_of_independent_ones() -> None:
+    one, other = (Estimate(0.5, 0.4, 0.7, 20, "Wilson"), Estimate(0.9, 0.8, 0.92, 30, "Wilson"))
+    found = mean_of_estimates([one, other])
+    assert found is not None
+    assert (found.mean, found.n, found.method) == (pytest.approx(0.7), 2, "MOVER")
+    # distances to the bounds: √(0.1² + 0.1²) / 2 below, √(0.2² + 0.02²) / 2 above
+    assert (found.low, found.high) == pytest.approx((0.7 - 0.0707107, 0.7 + 0.1004988), abs=1e-6)
+    unknown = mean_of_estimates([one, Estimate(1.0, None, None, 1)])
+    assert unknown == Estimate(0.75, None, None, 2)
+    assert mean_of_estimates([]) is None

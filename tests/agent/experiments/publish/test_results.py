@@ -11,9 +11,10 @@ import pytest
 from agent.errors import RunError, UsageError
 from agent.experiments.description import describe
 from agent.experiments.experiment import Experiment, Judge, Member, check
-from agent.experiments.figures.exports import KINDS, as_text, export
 from agent.experiments.folder import ExperimentFolder
 from agent.experiments.outcomes import infrastructure, missing, unscored
+from agent.experiments.publish.exports import export, kinds, table_as_text
+from agent.experiments.publish.publication import published
 from agent.grading.checks import Grade
 from agent.loop.failures import EMPTY_ANSWER
 from agent.runs.event_recorder import INTERRUPTED
@@ -42,7 +43,7 @@ def test_scores_gains_and_what_the_runs_cost(tmp_path: Path) -> None:
     assert sandbox["gainLow"] < 0.5 < sandbox["gainHigh"]
     assert sandbox["gainP"] == 0.25
     assert (plain["environmentTokens"], sandbox["environmentTokens"]) == (None, 30 / 180)
-    assert (plain["environmentTime"], sandbox["environmentTime"]) == (None, 0.1)
+    assert (plain["environmentTime"], sandbox["environmentTime"]) == (None, 0.2)
     assert sandbox["throughput"] == 0.8
     assert sandbox["capabilities"]["paper"] == {"external": 0.0, "files": 0.5, "computation": 0.25}
 
@@ -167,16 +168,17 @@ def test_the_judge_s_failed_votes_and_agreement_are_reported(tmp_path: Path) -> 
 def test_exports_escape_names_and_say_what_they_are(tmp_path: Path) -> None:
     members = (MEMBERS[0], Member(label="=1+1 & <b>_", mode="sandbox", model="m"))
     folder = create(tmp_path, [sums(3)], members=members)
-    described = describe(folder, fill(folder, "010", "11e"))
-    exported = {kind: export(described, kind) for kind in KINDS}
+    summaries = fill(folder, "010", "11e")
+    described = published(folder, summaries, describe(folder, summaries))
+    exported = {kind: export(described, kind) for kind in kinds(described)}
     rows = list(csv.DictReader(io.StringIO(exported["csv"].decode())))
     assert rows[1]["label"] == "'=1+1 & <b>_"
     assert (rows[1]["gain"], rows[1]["infrastructure"]) == ("0.5", "1")
     assert r"=1+1 \& <b>\_" in exported["tex"].decode()
-    figure = ElementTree.fromstring(exported["svg"])
+    figure = ElementTree.fromstring(exported["gains.svg"])
     assert "+50.0 (100.0 %), n = 2" in "".join(figure.itertext())
     assert exported["png"].startswith(b"\x89PNG")
-    assert "failed by an infrastructure error" in as_text(described)
+    assert "failed by an infrastructure error" in table_as_text(described)
     with pytest.raises(UsageError):
         export(described, "exe")
 

@@ -11,8 +11,16 @@ import pytest
 from PIL import Image
 
 from agent.errors import UsageError
-from agent.experiments.figures.exports import KINDS, as_text, export
-from tests.agent.experiments.test_description import TWELVE, compare, described, write_run
+from agent.experiments.folder import ExperimentFolder
+from agent.experiments.publish.exports import export, kinds, table_as_text
+from agent.experiments.publish.publication import published
+from tests.agent.experiments.test_description import (
+    TWELVE,
+    compare,
+    described,
+    summaries,
+    write_run,
+)
 
 HOSTILE = '=HYPERLINK("http://x")|<script>alert(1)</script>\\input{/etc/passwd}%&$#_{}~^\x1b[31m'
 
@@ -21,7 +29,11 @@ HOSTILE = '=HYPERLINK("http://x")|<script>alert(1)</script>\\input{/etc/passwd}%
 def description(tmp_path: Path) -> dict[str, Any]:
     plain = [write_run(tmp_path, "plain", HOSTILE) for _ in range(3)]
     sandbox = [write_run(tmp_path, "sandbox", "12") for _ in range(3)]
-    return described(compare(tmp_path, plain, sandbox, expected=TWELVE))
+    return publish(compare(tmp_path, plain, sandbox, expected=TWELVE))
+
+
+def publish(folder: ExperimentFolder) -> dict[str, Any]:
+    return published(folder, summaries(folder.data, folder), described(folder))
 
 
 def test_csv_has_a_row_for_each_cell(description: dict[str, Any]) -> None:
@@ -79,17 +91,17 @@ def test_the_chart_as_png_opens(description: dict[str, Any]) -> None:
 
 
 def test_the_table_for_a_terminal(description: dict[str, Any]) -> None:
-    text = as_text(description)
+    text = table_as_text(description)
     assert text.startswith("With a computer: right 3 of 3.")
     assert "\x1b" not in text
     assert "1.00 [0.44 to 1.00] (n = 3) (+1.00)" in text
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_comparison_without_a_result_exports_too(tmp_path: Path, kind: Any) -> None:
-    assert export(described(compare(tmp_path, [], [])), kind)
+def test_a_comparison_without_a_result_exports_too(tmp_path: Path) -> None:
+    whole = publish(compare(tmp_path, [], []))
+    assert [kind for kind in kinds(whole) if not export(whole, kind)] == ["runs.jsonl"]
 
 
 def test_another_format_is_refused(description: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match="csv, json, tex, md, svg, png"):
+    with pytest.raises(UsageError, match="csv, json, tex, md, svg, pdf, png"):
         export(description, "exe")

@@ -1,0 +1,208 @@
+"""Columns of exports, each defined once: the page, the documentation and the files quote it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: its key, its name for people, and its definition."""
+
+    key: str
+    title: str
+    definition: str
+
+
+RUN_COLUMNS = (
+    Column("task", "Task number", "The task’s place in the experiment, from 0."),
+    Column("task_id", "Task", "The task’s id in its suite."),
+    Column("suite", "Suite", "The suite that the task is from; empty in a comparison."),
+    Column("domain", "Domain", "The suite’s domain, one of the paper’s."),
+    Column("group", "Group", "The part of the suite: a subject, a subtask."),
+    Column("member", "Member number", "The member’s place in the experiment, from 0."),
+    Column("label", "Member", "The member’s name."),
+    Column("model", "Model", "The model that answered; before that, the one asked for."),
+    Column("mode", "Mode", "“sandbox”, or “plain”: without tools, documents in the prompt."),
+    Column("repetition", "Repetition", "From 1."),
+    Column("attempt", "Attempt", "From 1; above 1, the run before it failed or was interrupted."),
+    Column("run", "Run", "The run’s id, under which it opens."),
+    Column("began", "Began", "Start of the run, in seconds since 1970 (UTC)."),
+    Column("outcome", "Outcome",
+           "“right” (score 1), “wrong” (0), “partial” (between), “unscored”, “infrastructure” "
+           "(the engine, the endpoint or the studio failed), “stopped”, “running” or “waiting”. "
+           "Only the first three are in means of scores."),
+    Column("state", "Ended", "How the run ended: submitted, answered, a limit, stopped, failed."),
+    Column("reason", "Reason", "Why it failed, or why the score is what it is."),
+    Column("score", "Score", "The grade of the answer, from 0 to 1; empty if it is not known."),
+    Column("expected", "Expected", "The right answer."),
+    Column("extracted", "Extracted", "What the grader read as the final answer."),
+    Column("answer", "Answer", "What the run answered, at most 20,000 characters of it."),
+    Column("answer_characters", "Characters", "The length of the whole answer."),
+    Column("grader", "Grader", "Check, extraction and version of what graded the answer."),
+    Column("judge", "Judge", "The model that graded it, if one did."),
+    Column("votes", "Votes", "The judge’s votes, 1 for right; empty for one that failed."),
+    Column("prompt_tokens", "Prompt tokens",
+           "Tokens of all requests: each sends the conversation so far again."),
+    Column("cached_tokens", "Cached tokens",
+           "Prompt tokens that the endpoint read from its cache."),
+    Column("cache_written_tokens", "Tokens written to cache",
+           "Prompt tokens that the endpoint stored for later requests."),
+    Column("generated_tokens", "Generated tokens", "Answers with their reasoning."),
+    Column("reasoning_tokens", "Reasoning tokens", "Reasoning within the generated tokens."),
+    Column("environment_tokens", "Environment tokens",
+           "Outputs of commands and messages of the loop, when they were new."),
+    Column("tokens_once", "Tokens once",
+           "First prompt, generated and environment tokens, each once: the paper’s N_total."),
+    Column("largest_prompt", "Largest prompt", "Tokens of the longest request."),
+    Column("tokens_estimated", "Tokens estimated",
+           "Whether a count is an estimate, because the endpoint reports none."),
+    Column("turns", "Turns", "Model turns."),
+    Column("commands", "Commands", "Commands that were executed."),
+    Column("model_seconds", "Seconds in the model", "Seconds in model turns."),
+    Column("sandbox_seconds", "Seconds in the sandbox",
+           "Seconds in commands and file operations; empty in plain mode."),
+    Column("waiting_seconds", "Seconds waiting",
+           "Seconds in the queue, until the sandbox had started, and before repeated requests."),
+    Column("total_seconds", "Seconds", "Seconds from the task to the end, with all waiting."),
+    Column("cost", "Cost", "In the unit of the configured price; empty without one."),
+    Column("external", "External resources",
+           "Share of turns that used the network or installed packages, parsed and observed."),
+    Column("files", "File management", "Share of turns that managed files, parsed and observed."),
+    Column("computation", "Computation", "Share of turns that computed, parsed and observed."),
+    Column("paper_external", "External resources, the paper’s patterns",
+           "The same share by the paper’s patterns."),
+    Column("paper_files", "File management, the paper’s patterns",
+           "The same share by the paper’s patterns."),
+    Column("paper_computation", "Computation, the paper’s patterns",
+           "The same share by the paper’s patterns."),
+    Column("marks", "Marks",
+           "What a reader must know: settings that did not reach the model, a cut conversation."),
+)  # fmt: skip
+"""The columns of a run."""
+
+RESULT_COLUMNS = (
+    Column("domain", "Domain",
+           "“all”: all tasks together (pooled); “mean”: the mean over the domains, each with the "
+           "same weight; else one domain."),
+    Column("tasks", "Tasks", "Tasks of the domain; of “mean”, domains."),
+    Column("member", "Member number", "The member’s place in the experiment, from 0."),
+    Column("label", "Member", "The member’s name."),
+    Column("mode", "Mode", "“sandbox”, or “plain”: without tools, documents in the prompt."),
+    Column("n", "n", "Tasks with a score; of “mean”, domains with one."),
+    Column("correct", "Right", "Tasks whose score is above one half."),
+    Column("score", "Score",
+           "Mean over the tasks; a task’s score is the mean of its repetitions that have one."),
+    Column("low", "Score, from",
+           "Lower bound of the score’s 95 % interval: Wilson’s where every score is 0 or 1, else a "
+           "bootstrap over the tasks; of “mean”, MOVER from the domains’ intervals."),
+    Column("high", "Score, to", "Upper bound of the score’s 95 % interval."),
+    Column("method", "Interval", "The method of the score’s interval."),
+    Column("best", "Best",
+           "Whether the score is the highest, and the 95 % interval of its paired difference to "
+           "every other member’s is above 0."),
+    Column("tied", "Tied",
+           "Whether the score is the highest, or one whose paired difference to it has an interval "
+           "that contains 0, where none is the best."),
+    Column("infrastructure", "Infrastructure",
+           "Runs that failed by the engine, the endpoint or the studio: not counted."),
+    Column("unscored", "Unscored", "Runs that ended without a score: not counted."),
+    Column("baseline", "Baseline", "The number of the member that the gain is to."),
+    Column("gain", "Gain",
+           "Score minus the baseline’s, over the tasks of which both have a score."),
+    Column("gainLow", "Gain, from",
+           "Lower bound of the gain’s 95 % interval: Newcombe’s where every score is 0 or 1, else "
+           "a bootstrap over the pairs; of “mean”, MOVER from the domains’ intervals."),
+    Column("gainHigh", "Gain, to", "Upper bound of the gain’s 95 % interval."),
+    Column("gainMethod", "Interval of the gain", "The method of the gain’s interval."),
+    Column("gainP", "p", "The two-sided p-value of the gain."),
+    Column("gainTest", "Test",
+           "“McNemar, exact” where every score is 0 or 1, else “paired permutation”: signs of the "
+           "tasks’ differences are flipped."),
+    Column("pairs", "Pairs", "Tasks of which both have a score; of “mean”, domains."),
+    Column("runs", "Runs", "Runs that ended with a result."),
+    Column("tokensOnce", "Tokens once",
+           "First prompt, generated and environment tokens of a run, each once: the paper’s "
+           "N_total; mean over the runs, as all that follow."),
+    Column("tokensPeak", "Largest prompt", "Tokens of a run’s longest request."),
+    Column("tokensPrompt", "Prompt tokens", "Tokens of all requests of a run."),
+    Column("tokensGenerated", "Generated tokens", "Answers of a run, with their reasoning."),
+    Column("turns", "Turns", "Model turns of a run."),
+    Column("seconds", "Seconds", "Seconds of a run from the task to the end, with all waiting."),
+    Column("modelSeconds", "Seconds in the model", "Seconds of a run in model turns."),
+    Column("sandboxSeconds", "Seconds in the sandbox",
+           "Seconds of a run in commands and file operations; empty in plain mode."),
+    Column("waitingSeconds", "Seconds waiting",
+           "Seconds of a run in the queue, until its sandbox had started, and before repeated "
+           "requests."),
+    Column("cost", "Cost", "Cost of a run in the unit of the configured price."),
+    Column("environmentTime", "Share of time in the sandbox",
+           "Seconds in the sandbox / seconds in model and sandbox, over all runs; waiting and the "
+           "sandbox’s start are in neither."),
+    Column("environmentTokens", "Share of tokens from the sandbox",
+           "Environment tokens / tokens once, over all runs."),
+    Column("throughput", "Throughput",
+           "The baseline’s seconds in model and sandbox per run / the member’s: above 1, the "
+           "member is faster."),
+    Column("parsed_external", "External resources",
+           "Share of turns that used the network or installed packages, parsed and observed."),
+    Column("parsed_files", "File management",
+           "Share of turns that managed files, parsed and observed."),
+    Column("parsed_computation", "Computation",
+           "Share of turns that computed, parsed and observed."),
+    Column("paper_external", "External resources, the paper’s patterns",
+           "The same share by the paper’s patterns."),
+    Column("paper_files", "File management, the paper’s patterns",
+           "The same share by the paper’s patterns."),
+    Column("paper_computation", "Computation, the paper’s patterns",
+           "The same share by the paper’s patterns."),
+    Column("k", "k", "The k of the columns that follow; empty if no task has several runs."),
+    Column("passAt", "pass@k",
+           "Probability that at least one of k runs of a task is right, mean over the tasks with k "
+           "scored runs (unbiased: Chen et al. 2021)."),
+    Column("passAtLow", "pass@k, from",
+           "Lower bound of its 95 % interval: a bootstrap over the tasks."),
+    Column("passAtHigh", "pass@k, to", "Upper bound of its 95 % interval."),
+    Column("passHat", "pass^k",
+           "Probability that all of k runs of a task are right (unbiased: Yao et al. 2024)."),
+    Column("passHatLow", "pass^k, from",
+           "Lower bound of its 95 % interval: a bootstrap over the tasks."),
+    Column("passHatHigh", "pass^k, to", "Upper bound of its 95 % interval."),
+    Column("passTasks", "Tasks of pass@k", "Tasks with at least k scored runs."),
+)  # fmt: skip
+"""The columns of a member’s result in a domain."""
+
+TASK_COLUMNS = (
+    Column("task", "Task number", "The task’s place in the experiment, from 0."),
+    Column("id", "Task", "The task’s id in its suite."),
+    Column("suite", "Suite", "The suite that the task is from."),
+    Column("domain", "Domain", "The suite’s domain."),
+    Column("group", "Group", "The part of the suite: a subject, a subtask."),
+    Column("member", "Member number", "The member’s place in the experiment, from 0."),
+    Column("label", "Member", "The member’s name."),
+    Column("runs", "Runs", "Runs of the task by the member that ended with a result."),
+    Column("scored", "Scored", "Those that have a score."),
+    Column("right", "Right", "Those that are right."),
+    Column("score", "Score", "Mean of the known scores."),
+    Column("gain", "Gain", "Score minus the baseline’s."),
+    Column("turns", "Turns", "Model turns, mean over the runs."),
+    Column("tokensOnce", "Tokens once", "Each token once: mean over the runs."),
+    Column("modelSeconds", "Seconds in the model", "Mean over the runs."),
+    Column("sandboxSeconds", "Seconds in the sandbox", "Mean over the runs."),
+    Column("cost", "Cost", "Mean over the runs."),
+)  # fmt: skip
+"""The columns of a member’s result of a task."""
+
+TABLES = {"runs": RUN_COLUMNS, "domains": RESULT_COLUMNS, "tasks": TASK_COLUMNS}
+"""The tables of an export, with their columns."""
+
+
+def definitions(table: str) -> dict[str, str]:
+    """Return the definitions of a table’s columns by key."""
+    return {each.key: each.definition for each in TABLES[table]}
+
+
+def codebook() -> Iterator[tuple[str, str, str, str]]:
+    """Yield a row for each column of each table: table, key, name, definition."""
+    for table, columns in TABLES.items():
+        for each in columns:
+            yield table, each.key, each.title, each.definition

@@ -1,0 +1,388 @@
+"""The results of an evaluation, computed from the rows of its runs and from nothing else.
+
+A task's score is the mean of its repetitions. Runs that failed by an infrastructure error, and
+runs without a score, are counted apart: they are in no mean. A figure that is not known is None,
+never 0. ``columns.RESULT_COLUMNS`` defines all of them.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from statistics import fmean
+from typing import Any
+
+from agent.experiments.figures.statistics import (
+    Estimate,
+    PairedDifference,
+    estimate,
+    mean_of_estimates,
+    paired_difference,
+    pass_at_k,
+    pass_hat_k,
+    permutation_p,
+)
+from agent.experiments.folder import ExperimentFolder
+from agent.experiments.publish.rows import RunRow
+
+ALL, MEAN = "all", "mean"
+"""The domains that are none: all tasks together, and the mean over the domains."""
+
+_MEANS = {
+    "tokensOnce": "tokens_once", "tokensPeak": "largest_prompt", "tokensPrompt": "prompt_tokens",
+    "tokensGenerated": "generated_tokens", "turns": "turns", "seconds": "total_seconds",
+    "modelSeconds": "model_seconds", "sandboxSeconds": "sandbox_seconds",
+    "waitingSeconds": "waiting_seconds", "cost": "cost",
+}  # fmt: skip
+_METHODS = {"parsed": "", "paper": "paper_"}
+_CAPABILITIES = ("external", "files", "computation")
+
+
+@dataclass
+class Column:
+    """The runs of a member in a domain, by task."""
+
+    tasks: Sequence[int]
+    rows: Mapping[int, Sequence[RunRow]]
+
+    @cached_property
+    def scores(self) -> list[float | None]:
+        """The score of each task; None for one without."""
+        return [score_of(self.rows.get(task, ())) for task in self.tasks]
+
+    @cached_property
+    def known(self) -> list[float]:
+        """The known scores."""
+        return [score for score in self.scores if score is not None]
+
+    @cached_property
+    def ended(self) -> list[RunRow]:
+        """The runs that ended with a result."""
+        return [row for task in self.tasks for row in self.rows.get(task, ()) if row.is_done]
+
+    @cached_property
+    def score(self) -> Estimate | None:
+        """The mean score with its interval."""
+        return estimate(self.known, binary=_is_binary(self.known))
+
+    def pairs(self, other: "Column") -> list[tuple[float, float]]:
+        """Return the scores of the tasks of which both have one."""
+        return [
+            (one, base)
+            for one, base in zip(self.scores, other.scores, strict=True)
+            if one is not None and base is not None
+        ]
+
+    def difference(self, other: "Column") -> PairedDifference | None:
+        """Return the scores minus another's, paired by task."""
+        pairs = self.pairs(other)
+        first, second = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+        return paired_difference(first, second, binary=_is_binary([*first, *second]))
+
+
+@dataclass
+class _Domain:
+    """A domain with a column and a result for each member."""
+
+    name: str
+    columns: Sequence[Column]
+    results: list[dict[str, Any]] = field(default_factory=list)
+    gains: list[PairedDifference | None] = field(default_factory=list)
+
+
+def results_by_domain(
+    rows: Iterable[RunRow], domains: Sequence[str], baselines: Sequence[int], k: int | None = None
+) -> list[dict[str, Any]]:
+    """Return the results of all tasks together, of each domain, and the mean over the domains.
+
+    Args:
+        domains: The domain of each task.
+        baselines: The member that each member is compared with.
+        k: For pass@k and pass^k; None for the largest of which every task has so many runs.
+    """
+    by_member = [defaultdict[int, list[RunRow]](list) for _ in baselines]
+    for row in rows:
+        by_member[row.member][row.task].append(row)
+    tasks: dict[str, list[int]] = {ALL: list(range(len(domains)))}
+    for task, name in enumerate(domains):
+        tasks.setdefault(name, []).append(task)
+    k = k or _largest_k(by_member)
+    found = [
+        _domain(name, [Column(each, member) for member in by_member], baselines, k)
+        for name, each in tasks.items()
+    ]
+    shown = [
+        {"domain": each.name, "tasks": len(tasks[each.name]), "members": each.results}
+        for each in found
+    ]
+    if len(found) < 3:
+        return shown
+    mean = _mean_over(found[1:], baselines, k)
+    return [*shown, {"domain": MEAN, "tasks": len(found) - 1, "members": mean}]
+
+
+def results_by_task(
+    rows: Iterable[RunRow], tasks: Sequence[Mapping[str, Any]], baselines: Sequence[int]
+) -> list[dict[str, Any]]:
+    """Return a result for each task and member; ``tasks`` are described as on the page."""
+    cells = defaultdict[tuple[int, int], list[RunRow]](list)
+    for row in rows:
+        cells[row.task, row.member].append(row)
+    found = list[dict[str, Any]]()
+    for index, task in enumerate(tasks):
+        scores = [score_of(cells[index, member]) for member in range(len(baselines))]
+        for member, baseline in enumerate(baselines):
+            score, base = scores[member], scores[baseline]
+            ended = [row for row in cells[index, member] if row.is_done]
+            costs = ("turns", "tokensOnce", "modelSeconds", "sandboxSeconds", "cost")
+            found.append({
+                "task": index,
+                **{name: task[name] for name in ("id", "suite", "domain", "group")},
+                "member": member,
+                "runs": len(ended),
+                "scored": sum(row.score is not None for row in ended),
+                "right": sum(row.is_right for row in ended),
+                "score": score,
+                "gain": None if score is None or base is None or member == baseline
+                else score - base,
+                **{name: _mean(getattr(row, _MEANS[name]) for row in ended) for name in costs},
+            })  # fmt: skip
+    return found
+
+
+def score_of(rows: Sequence[RunRow]) -> float | None:
+    """Return the mean of the known scores; None without any."""
+    return _mean(row.score for row in rows)
+
+
+def judge_figures(folder: ExperimentFolder) -> dict[str, Any]:
+    """Return how a judge did its work: answers and votes, and those that it did not give.
+
+    ``agreement`` is the mean share of an answer's votes that agree with their majority, over the
+    answers with two or more votes.
+    """
+    current = {entry.run for entry in folder.runs()}
+    scores = [
+        each for each in folder.scores().values() if each.run in current and each.scorer == "judge"
+    ]
+    votes = [vote for each in scores for vote in each.votes]
+    agreements = [
+        max(each.value, 1 - each.value) for each in scores
+        if each.value is not None and sum(vote is not None for vote in each.votes) > 1
+    ]  # fmt: skip
+    return {
+        "agreement": _mean(agreements),
+        "failedVotes": sum(vote is None for vote in votes),
+        "askedVotes": len(votes),
+        "answers": len(scores),
+        "unscored": sum(each.value is None for each in scores),
+    }
+
+
+def _domain(name: str, columns: Sequence[Column], baselines: Sequence[int], k: int) -> _Domain:
+    domain, paces = _Domain(name, columns), [_pace(column) for column in columns]
+    leaders = _leaders(columns)
+    for index, (column, baseline) in enumerate(zip(columns, baselines, strict=True)):
+        pace, base_pace = paces[index], paces[baseline]
+        gain = None if index == baseline else column.difference(columns[baseline])
+        rows = [row for task in column.tasks for row in column.rows.get(task, ())]
+        domain.gains.append(gain)
+        domain.results.append({
+            "member": index,
+            "baseline": baseline,
+            "n": len(column.known),
+            "correct": sum(score > 0.5 for score in column.known),
+            **_score(column.score),
+            "best": leaders == [index],
+            "tied": len(leaders) > 1 and index in leaders,
+            "infrastructure": sum(row.outcome == "infrastructure" for row in rows),
+            "unscored": sum(row.outcome == "unscored" for row in rows),
+            **_gain(gain),
+            "pairs": 0 if index == baseline else len(column.pairs(columns[baseline])),
+            **_cost(column.ended),
+            "throughput": base_pace / pace if pace and base_pace else None,
+            **_passes(column, k),
+        })  # fmt: skip
+    return domain
+
+
+def _mean_over(
+    domains: Sequence[_Domain], baselines: Sequence[int], k: int
+) -> list[dict[str, Any]]:
+    """Return the mean of each member's figures over the domains, each with the same weight."""
+    found = []
+    for index, baseline in enumerate(baselines):
+        each = [domain.results[index] for domain in domains]
+        scores = _complete([domain.columns[index].score for domain in domains])
+        gains = [domain.gains[index] for domain in domains]
+        found.append({
+            **{name: _mean_of(each, name) for name in each[0]},
+            "member": index,
+            "baseline": baseline,
+            "n": sum(domain.columns[index].score is not None for domain in domains),
+            **{name: sum(result[name] for result in each)
+               for name in ("correct", "infrastructure", "unscored", "runs", "passTasks")},
+            **_score(mean_of_estimates(scores)),
+            "best": False,
+            "tied": False,
+            **_gain(_mean_difference(gains, domains, index, baseline)),
+            "pairs": sum(gain is not None for gain in gains),
+            "pass": [],
+            "k": k if each[0]["k"] else None,
+            **{f"{name}{bound}": None for name in ("passAt", "passHat")
+               for bound in ("Low", "High")},
+            "capabilities": {
+                method: _mean_rates([result["capabilities"][method] for result in each])
+                for method in _METHODS
+            },
+        })  # fmt: skip
+    return found
+
+
+def _mean_difference(
+    gains: Sequence[PairedDifference | None], domains: Sequence[_Domain], index: int, baseline: int
+) -> PairedDifference | None:
+    """Return the mean of the domains' gains; None unless each has one."""
+    known = [gain for gain in gains if gain is not None]
+    mean = mean_of_estimates([gain.difference for gain in known])
+    if mean is None or len(known) < len(gains):
+        return None
+    weighted = [
+        (one - other) / (len(pairs) * len(domains))
+        for domain in domains
+        for pairs in [domain.columns[index].pairs(domain.columns[baseline])]
+        for one, other in pairs
+    ]
+    return PairedDifference(mean, permutation_p(tuple(weighted)), "paired permutation")
+
+
+def _leaders(columns: Sequence[Column]) -> list[int]:
+    """Return the member with the best score, or those that cannot be told from the highest."""
+    scores = {at: column.score for at, column in enumerate(columns) if column.score is not None}
+    if len(scores) < 2:
+        return []
+    top = max(scores, key=lambda at: scores[at].mean)
+    return [at for at in scores if at == top or not _is_above(columns[top], columns[at])]
+
+
+def _is_above(one: Column, other: Column) -> bool:
+    found = one.difference(other)
+    return found is not None and found.difference.low is not None and found.difference.low > 0
+
+
+def _score(found: Estimate | None) -> dict[str, Any]:
+    return {
+        "score": found and found.mean, "low": found and found.low, "high": found and found.high,
+        "method": found.method if found else "",
+    }  # fmt: skip
+
+
+def _gain(found: PairedDifference | None) -> dict[str, Any]:
+    difference = found and found.difference
+    return {
+        "gain": difference and difference.mean,
+        "gainLow": difference and difference.low,
+        "gainHigh": difference and difference.high,
+        "gainMethod": difference.method if difference else "",
+        "gainP": found and found.p,
+        "gainTest": found.test if found else "",
+    }
+
+
+def _cost(ended: Sequence[RunRow]) -> dict[str, Any]:
+    """Return what runs that ended with a result took, as means over them."""
+    return {
+        "runs": len(ended),
+        **{key: _mean(getattr(row, name) for row in ended) for key, name in _MEANS.items()},
+        "capabilities": {method: _rates(ended, prefix) for method, prefix in _METHODS.items()},
+        "environmentTime": _share(
+            (row.sandbox_seconds, row.model_seconds + row.sandbox_seconds) for row in ended
+            if row.model_seconds is not None and row.sandbox_seconds is not None
+        ),
+        "environmentTokens": _share(
+            (row.environment_tokens, row.tokens_once) for row in ended
+            if row.sandbox_seconds is not None
+        ),
+    }  # fmt: skip
+
+
+def _pace(column: Column) -> float | None:
+    """Return the seconds of a run in model and sandbox."""
+    return _mean(
+        row.model_seconds + (row.sandbox_seconds or 0.0)
+        for row in column.ended
+        if row.model_seconds is not None
+    )
+
+
+def _largest_k(by_member: Sequence[Mapping[int, Sequence[RunRow]]]) -> int:
+    """Return the smallest number of scored runs that a task has; 0 without any."""
+    counts = [
+        sum(row.score is not None for row in rows)
+        for member in by_member
+        for rows in member.values()
+    ]
+    return min(filter(None, counts), default=0)
+
+
+def _passes(column: Column, k: int) -> dict[str, Any]:
+    """Return pass@k and pass^k: of the chosen k with intervals, and the means of all k."""
+    known = [[row for row in column.rows.get(task, ()) if row.score is not None]
+             for task in column.tasks]  # fmt: skip
+    counts = [(len(rows), sum(row.is_right for row in rows)) for rows in known if rows]
+    most = max((count for count, _ in counts), default=0)
+    every = [
+        {"k": size, "tasks": len(enough), "at": fmean(pass_at_k(*each, size) for each in enough),
+         "hat": fmean(pass_hat_k(*each, size) for each in enough)}
+        for size in range(2, most + 1)
+        for enough in [[each for each in counts if each[0] >= size]]
+    ]  # fmt: skip
+    enough = [each for each in counts if each[0] >= k] if k > 1 else []
+    found: dict[str, Any] = {"pass": every, "k": k if k > 1 else None, "passTasks": len(enough)}
+    for name, formula in (("passAt", pass_at_k), ("passHat", pass_hat_k)):
+        mean = estimate([formula(*each, k) for each in enough])
+        found |= {name: mean and mean.mean, f"{name}Low": mean and mean.low,
+                  f"{name}High": mean and mean.high}  # fmt: skip
+    return found
+
+
+def _is_binary(scores: Iterable[float]) -> bool:
+    return all(score in (0.0, 1.0) for score in scores)
+
+
+def _complete(estimates: Sequence[Estimate | None]) -> list[Estimate]:
+    """Return estimates if all are known, else none."""
+    known = [each for each in estimates if each is not None]
+    return known if len(known) == len(estimates) else []
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return fmean(known) if known else None
+
+
+def _mean_of(results: Sequence[Mapping[str, Any]], name: str) -> float | None:
+    """Return the mean of a figure; None if it is none, or not known of every domain."""
+    values = [result[name] for result in results]
+    numbers = all(isinstance(value, int | float) for value in values)
+    return fmean(values) if numbers else None
+
+
+def _share(pairs: Iterable[tuple[float | None, float | None]]) -> float | None:
+    known = [(part, whole) for part, whole in pairs if part is not None and whole is not None]
+    total = sum(whole for _, whole in known)
+    return sum(part for part, _ in known) / total if total else None
+
+
+def _rates(ended: Sequence[RunRow], prefix: str) -> dict[str, float] | None:
+    return _mean_rates([
+        {name: getattr(row, f"{prefix}{name}") for name in _CAPABILITIES} for row in ended
+        if getattr(row, f"{prefix}external") is not None
+    ])  # fmt: skip
+
+
+def _mean_rates(rates: Sequence[Mapping[str, float] | None]) -> dict[str, float] | None:
+    known = [each for each in rates if each is not None]
+    if not known:
+        return None
+    return {name: fmean(each[name] for each in known) for name in _CAPABILITIES}

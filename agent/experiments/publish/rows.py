@@ -1,0 +1,218 @@
+"""A row for each run of an experiment: all that its figures are computed from."""
+
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from types import NoneType, UnionType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from pydantic import TypeAdapter
+
+from agent.capabilities.usage import Rates
+from agent.experiments.experiment import Member
+from agent.experiments.folder import ExperimentFolder
+from agent.experiments.outcomes import (
+    DONE,
+    Cell,
+    Outcome,
+    OutcomeName,
+    Summaries,
+    cells_of,
+    whole_answer,
+)
+from agent.experiments.publish.columns import RUN_COLUMNS
+from agent.experiments.suite import EvalTask
+
+MAX_ANSWER = 20_000
+"""Characters of an answer in a row."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRow:
+    """One run; ``columns.RUN_COLUMNS`` defines the fields. None stands for unknown."""
+
+    task: int
+    task_id: str
+    suite: str = ""
+    domain: str = ""
+    group: str = ""
+    member: int
+    label: str
+    model: str
+    mode: str
+    repetition: int
+    attempt: int = 1
+    run: str
+    began: float | None = None
+    outcome: OutcomeName
+    state: str = ""
+    reason: str = ""
+    score: float | None = None
+    expected: str = ""
+    extracted: str = ""
+    answer: str = ""
+    answer_characters: int = 0
+    grader: str = ""
+    judge: str = ""
+    votes: tuple[float | None, ...] = ()
+    prompt_tokens: int | None = None
+    cached_tokens: int | None = None
+    cache_written_tokens: int | None = None
+    generated_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    environment_tokens: int | None = None
+    tokens_once: int | None = None
+    largest_prompt: int | None = None
+    tokens_estimated: bool | None = None
+    turns: int | None = None
+    commands: int | None = None
+    model_seconds: float | None = None
+    sandbox_seconds: float | None = None
+    waiting_seconds: float | None = None
+    total_seconds: float | None = None
+    cost: float | None = None
+    external: float | None = None
+    files: float | None = None
+    computation: float | None = None
+    paper_external: float | None = None
+    paper_files: float | None = None
+    paper_computation: float | None = None
+    marks: tuple[str, ...] = ()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it ended with a result of the model's."""
+        return self.outcome in DONE and self.outcome != "infrastructure"
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the answer is right; of a judge, by most of its votes."""
+        least = 0.5 + 1e-9 if self.grader.startswith("judge/") else 1.0
+        return self.score is not None and self.score >= least
+
+
+_ROWS = TypeAdapter(list[RunRow])
+_FIGURES = (
+    "prompt_tokens", "cached_tokens", "cache_written_tokens", "generated_tokens",
+    "reasoning_tokens", "environment_tokens", "tokens_once", "largest_prompt", "commands",
+    "model_seconds", "sandbox_seconds", "waiting_seconds", "total_seconds", "cost", "marks",
+)  # fmt: skip
+
+
+def rows_of(folder: ExperimentFolder, cells: Sequence[Sequence[Cell]]) -> Iterator[RunRow]:
+    """Yield the rows of the runs in the cells, without answers and without what was expected."""
+    for at, row in enumerate(cells):
+        about = _about(folder, at)
+        for cell, member in zip(row, folder.definition.members, strict=True):
+            for run in cell.runs:
+                yield _row(run, member, about)
+
+
+def whole_rows(folder: ExperimentFolder, summaries: Summaries) -> Iterator[RunRow]:
+    """Yield the rows of all runs that were recorded, with their answers."""
+    for at, row in enumerate(cells_of(folder, summaries)):
+        expected = folder.definition.expected
+        answer = expected.answer if expected else ""
+        about = {
+            **_about(folder, at),
+            "expected": _expected(folder.tasks[at]) if folder.definition.suites else answer,
+        }
+        for cell, member in zip(row, folder.definition.members, strict=True):
+            for run in cell.runs:
+                summary = run.summary
+                whole = whole_answer(folder.data, run.entry.run, summary) if summary else ""
+                yield _row(run, member, about, whole)
+
+
+def to_json(rows: Iterable[RunRow]) -> list[dict[str, Any]]:
+    """Return rows as JSON values, in the order of the columns."""
+    return [asdict(row) for row in rows]
+
+
+def from_json(values: Any) -> list[RunRow]:
+    """Return the rows that ``to_json`` returned; raise ``ValueError`` if these are none."""
+    return _ROWS.validate_python(values)
+
+
+def as_parquet(rows: Sequence[Mapping[str, Any]]) -> bytes:
+    """Return rows as a Parquet file, whose fields have the columns' definitions."""
+    import pyarrow as pa  # only for this export
+    from pyarrow import parquet
+
+    types = {
+        int: pa.int64(), float: pa.float64(), bool: pa.bool_(), str: pa.string(),
+        tuple[str, ...]: pa.list_(pa.string()), tuple[float | None, ...]: pa.list_(pa.float64()),
+    }  # fmt: skip
+    hints = get_type_hints(RunRow)
+    schema = pa.schema([
+        pa.field(each.key, types[_bare(hints[each.key])], metadata={"definition": each.definition})
+        for each in RUN_COLUMNS
+    ])  # fmt: skip
+    file = io.BytesIO()
+    parquet.write_table(pa.Table.from_pylist(list(rows), schema), file)
+    return file.getvalue()
+
+
+def _bare(hint: Any) -> Any:
+    """Return a type without None; that of a name is a string."""
+    if get_origin(hint) is Literal:
+        return str
+    options = [each for each in get_args(hint) if each is not NoneType]
+    return options[0] if isinstance(hint, UnionType) else hint
+
+
+def _about(folder: ExperimentFolder, at: int) -> dict[str, Any]:
+    task = folder.tasks[at]
+    if not folder.definition.suites:
+        return {"task_id": task.id}
+    suite = folder.suite_of[at]
+    return {
+        "task_id": task.id, "suite": suite.name, "domain": suite.domain, "group": task.group
+    }  # fmt: skip
+
+
+def _expected(task: EvalTask) -> str:
+    """Return a task's right answer, or the rules that its answer follows."""
+    return task.expected or json.dumps(task.arguments.get("rules", ()), ensure_ascii=False)
+
+
+def _row(run: Outcome, member: Member, about: Mapping[str, Any], answer: str = "") -> RunRow:
+    entry, summary, grade = run.entry, run.summary, run.grade
+    metrics = summary.metrics if summary else None
+    figures = {name: getattr(metrics, name) for name in _FIGURES} if metrics else {}
+    if metrics and metrics.capabilities:
+        figures |= _rates("", metrics.capabilities.ours)
+        figures |= _rates("paper_", metrics.capabilities.paper)
+    return RunRow(
+        **about,
+        task=entry.task,
+        member=entry.member,
+        label=member.label,
+        model=summary.model if summary else member.model,
+        mode=member.mode,
+        repetition=entry.repetition,
+        attempt=entry.attempt,
+        run=entry.run,
+        began=summary.began if summary else None,
+        outcome=run.outcome,
+        state=summary.state if summary else "",
+        reason=run.reason,
+        score=run.score,
+        extracted=grade.extracted if grade else "",
+        answer=answer[:MAX_ANSWER],
+        answer_characters=len(answer),
+        grader=grade.grader if grade else "",
+        judge=grade.judge if grade else "",
+        votes=tuple(grade.votes) if grade else (),
+        tokens_estimated=metrics.estimated if metrics else None,
+        turns=summary.steps if summary else None,
+        **figures,
+    )
+
+
+def _rates(prefix: str, rates: Rates) -> dict[str, float]:
+    return {
+        f"{prefix}external": rates.external, f"{prefix}files": rates.file,
+        f"{prefix}computation": rates.compute,
+    }  # fmt: skip
