@@ -123,8 +123,8 @@ class ExperimentManager:
         self, experiment: str, shown: Mapping[str, Any], k: int | None = None
     ) -> dict[str, Any]:
         """Return what a reader may see of an experiment, with all that exports are made from."""
-        summaries = self._summaries(experiment, self.registry.run_ids(experiment))
-        return published(self.registry.folder(experiment), summaries, shown, k)
+        live = self.registry.get(experiment)
+        return published(live.folder, self._summaries(live), shown, k)
 
     def in_brief(self, kind: Kind, owner: str | None) -> list[dict[str, Any]]:
         """Return all experiments of a kind, or one user's, newest first, in a few words each."""

@@ -119,9 +119,8 @@ def paired_difference(
         return None
     if not binary:
         differences = tuple(one - other for one, other in pairs)
-        found = estimate(differences)
-        p = permutation_p(differences)
-        return found and PairedDifference(found, p, "paired permutation")
+        found, p = estimate(differences), permutation_p(differences)
+        return None if found is None else PairedDifference(found, p, "paired permutation")
     both = sum(one == other == 1 for one, other in pairs)
     only_first = sum(one > other for one, other in pairs)
     only_second = sum(one < other for one, other in pairs)

@@ -8,7 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from agent.experiments.publish.drawing import INK, Format, Shape, one_line, text_width, write
-from agent.experiments.publish.tables import domain_name, is_evaluation, shown_domains
+from agent.experiments.publish.tables import (
+    domain_name,
+    is_clear,
+    is_compared,
+    is_evaluation,
+    shown_domains,
+)
 
 MEASURES = ("score", "pass_hat_k", "tokens_once", "largest_prompt", "generated_tokens",
             "total_seconds", "cost")  # fmt: skip
@@ -80,7 +86,11 @@ def _scores(description: Description) -> Iterator[Shape]:
         left = _MARGIN + (at % _PANELS) * _PANEL_WIDTH
         top = y + (at // _PANELS) * (_PANEL_HEIGHT + 74)
         yield Shape("text", left, top + 12, text=one_line(domain_name(domain), 38), bold=True)
-        yield from _panel(domain["members"], colours, left, top + 44)
+        shown = [
+            result if is_compared(member, members) else result | {"gain": None}
+            for result, member in zip(domain["members"], members, strict=True)
+        ]
+        yield from _panel(shown, colours, left, top + 44)
 
 
 def _panel(
@@ -112,10 +122,9 @@ def _panel(
         y = bottom - _PANEL_HEIGHT * high - 5
         yield Shape("text", middle, y, text=f"{100 * score:.1f}", size=size, anchor="middle")
         if result["gain"] is not None:
-            low, gain = result["gainLow"], result["gain"]
-            clear = low is not None and (low > 0 or result["gainHigh"] < 0)
+            gain = result["gain"]
             yield Shape("text", middle, y - size - 2, text=f"{100 * gain:+.1f}", size=size,
-                        bold=clear, colour=_OTHER if gain >= 0 else "#a33a2a",
+                        bold=is_clear(result), colour=_OTHER if gain >= 0 else "#a33a2a",
                         anchor="middle")  # fmt: skip
 
 

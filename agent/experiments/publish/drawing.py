@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 from xml.sax.saxutils import escape
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ FONT = 13
 """The usual size of a text in pixels."""
 
 INK, BACKGROUND = "#1d1b18", "#ffffff"
-FORMATS = ("svg", "pdf", "png")
 Format = Literal["svg", "pdf", "png"]
+FORMATS: tuple[Format, ...] = get_args(Format)
 _SCALE = 2
 _POINTS = 0.75  # of a pixel
 _REPLACED = str.maketrans({"−": "-", "–": "-", "×": "x", "≈": "~", "÷": "/", "Δ": "D"})

@@ -74,13 +74,11 @@ def scores_table(description: Description) -> Table:
         rows.append(
             Row(member["label"], [_score(each) for each in found], [each["best"] for each in found])
         )
-        if found[0]["baseline"] != at:
-            label = f"Δ to {members[found[0]['baseline']]['label']}"
-            bold = [is_clear(each) for each in found]
-            rows.append(Row(label, [_gain(each) for each in found], bold))
-    said = (
-        "Scores in %, gains in points with their 95 % intervals.", _BOLD, *notes(description)
-    )  # fmt: skip
+        if is_compared(member, members):
+            label = f"Δ to {members[member['baseline']]['label']}"
+            gains = [_percent("gain", sign="+")(each) for each in found]
+            rows.append(Row(label, gains, [is_clear(each) for each in found]))
+    said = "Scores in %, gains in points.", _BOLD, *notes(description)
     known = definitions("domains")
     about = [(name, known[name]) for name in ("domain", "score", "gain", "gainLow", "best", "tied")]
     return Table([domain_name(each) for each in domains], [("", rows)], (), said, about)
@@ -180,6 +178,14 @@ def domain_name(domain: Mapping[str, Any]) -> str:
         return f"Mean of {plural(domain['tasks'], 'domain')}"
     name = "All tasks" if domain["domain"] == ALL else domain["domain"].capitalize()
     return f"{name} ({plural(domain['tasks'], 'task')})"
+
+
+def is_compared(member: Mapping[str, Any], members: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether a member's gain is shown beside its score: not that over another model's baseline."""
+    baseline = members[member["baseline"]]
+    return member is not baseline and (
+        member["model"] == baseline["model"] or member["mode"] != baseline["mode"]
+    )
 
 
 def is_clear(found: Mapping[str, Any]) -> bool:
