@@ -123,7 +123,7 @@ def _server(passport: Mapping[str, Any] | None) -> str:
 
 def _suite(suite: Mapping[str, Any]) -> dict[str, Any]:
     names = ("name", "title", "domain", "source", "licence", "sample", "tasks", "sha256", "scorer",
-             "extraction", "prompt")  # fmt: skip
+             "extraction", "prompt", "parameters", "repetitions")  # fmt: skip
     return {name: suite[name] for name in names}
 
 

@@ -28,6 +28,12 @@ _BOLD = (
 )
 
 
+PRESET_NOTE = (
+    "the paper’s tasks, limits, repetitions, temperatures, reading of answers and judge; its "
+    "prompts in words of this project."
+)
+
+
 def is_evaluation(description: Description) -> bool:
     """Whether a description is an evaluation's."""
     return "results" in description
@@ -214,6 +220,12 @@ def notes(description: Description) -> Iterator[str]:
             f"Judge {judge['model']}: {plural(judge['askedVotes'], 'vote')}, "
             f"{judge['failedVotes']:,} failed, {judge['unscored']:,} of "
             f"{plural(judge['answers'], 'answer')} without a vote; agreement {known}."
+        )
+    if preset := description["preset"]:
+        departures = "; ".join(preset["departures"])
+        yield (
+            f"Preset {preset['name']}: {PRESET_NOTE}"
+            + (f" Overridden: {departures}." if departures else " Nothing is overridden.")
         )
     samples = [suite["title"] for suite in description["suites"] if suite["sample"]]
     if samples:

@@ -12,8 +12,8 @@ from agent.errors import TaskError, UsageError
 from agent.experiments import suites
 from agent.experiments.description import describe
 from agent.experiments.experiment import Experiment, Judge, Member
-from agent.experiments.figures.exports import as_text
 from agent.experiments.folder import ExperimentFolder
+from agent.experiments.publish.exports import table_as_text
 from agent.experiments.setup import set_up
 from agent.experiments.suite import Suite
 from agent.experiments.suites import presets
@@ -136,7 +136,7 @@ def test_what_departs_from_the_preset_is_in_the_tables_foot(tmp_path: Path) -> N
         "Cool: temperature 0.2 instead of 1",
         "Judge: votes 1 instead of 4",
     ]
-    text = as_text(describe(folder, {}))
+    text = table_as_text(describe(folder, {}))
     assert "Preset paper: " in text
     assert "Overridden: AIME 2025: 7 tasks instead of 30; " in text
     plain = stored(tmp_path, [suites.load("aime")])
