@@ -20,6 +20,7 @@ from agent.models.base import (
     FinishReason,
     OpaqueParts,
     Picture,
+    PictureLimits,
     ReasoningField,
     ToolCall,
     TurnTokens,
@@ -120,6 +121,7 @@ class RunStarted(_Event):
     spec: dict[str, Any] = field(default_factory=dict)  # ``RunSpec``, without the task
     passport: dict[str, Any] | None = None  # ``Passport.provenance``; None if not tested
     pictures: tuple[Picture, ...] = ()  # given to the model with ``user``
+    picture_limits: PictureLimits | None = None  # None: the model takes no pictures
     format: int = 1  # version of the format that the round is written in
     kind: Literal["run_started"] = "run_started"
 
@@ -134,6 +136,7 @@ class RunContinued(_Event):
     limits: dict[str, float | None] = field(default_factory=dict)
     passport: dict[str, Any] | None = None
     pictures: tuple[Picture, ...] = ()  # given to the model with the message
+    picture_limits: PictureLimits | None = None
     format: int = 1
     kind: Literal["run_continued"] = "run_continued"
 

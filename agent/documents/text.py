@@ -29,6 +29,9 @@ MAX_PDF = 256 * 1024**2  # bytes of a PDF or office document
 PDF_SECONDS = 30
 PDF_MEMORY = 1024**3
 
+SCAN = "it may be a scan"
+"""Is in the reason why a PDF without text has none."""
+
 _ROOT = Path(__file__).resolve().parents[2]
 _BYTE_ORDER_MARKS = (
     (b"\xef\xbb\xbf", "utf-8-sig"),
@@ -153,7 +156,7 @@ def _extract_in_subprocess(file: BinaryIO, name: str, kind: str) -> Document:
         raise WorkspaceError(f"“{name}” cannot be read as a {kind}; it may be damaged.") from error
     if not text.strip():
         many = plural(pages, "page") if pages else "pages"
-        raise WorkspaceError(f"“{name}” has {many} but contains no text; it may be a scan.")
+        raise WorkspaceError(f"“{name}” has {many} but contains no text; {SCAN}.")
     return Document(name, text, pages)
 
 

@@ -26,6 +26,8 @@ from agent.models.base import (
     AssistantMessage,
     Message,
     Picture,
+    PictureLimits,
+    ReadPicture,
     SystemMessage,
     ToolCall,
     ToolResult,
@@ -64,9 +66,15 @@ class _Turn:
 
 
 class Conversation:
-    """A run's messages; every tool call has a result before the next user message."""
+    """A run's messages; every tool call has a result before the next user message.
 
-    def __init__(self, events: Iterable[Event] = ()) -> None:
+    ``read_picture`` returns the bytes of its pictures; None to send their descriptions.
+    """
+
+    def __init__(
+        self, events: Iterable[Event] = (), read_picture: ReadPicture | None = None
+    ) -> None:
+        self.read_picture = read_picture
         self.messages: list[Message] = []
         self._open_calls: dict[str, ToolCall] = {}  # calls without a result
         self._first_user: str | None = None
@@ -147,6 +155,23 @@ class Conversation:
     def pictures(self) -> list[Picture]:
         """Return the pictures of the next request, oldest first."""
         return [picture for message in self.messages for picture in pictures_of(message)]
+
+    def pictures_to_drop(self, limits: PictureLimits) -> tuple[Picture, ...]:
+        """Return the oldest pictures that were sent, if there are more than allowed; else none.
+
+        Half of what is allowed is kept, so that not every further picture changes what the
+        endpoint has in its cache, and the last one always.
+        """
+        sent = self.messages[: self._turns[-1].index] if self._turns else []
+        kept = [picture for message in sent for picture in pictures_of(message)]
+        tokens = 0
+        if len(kept) <= limits.count and sum(each.tokens for each in kept) <= limits.tokens:
+            return ()
+        for count, picture in enumerate(reversed(kept)):
+            tokens += picture.tokens
+            if count and (count >= limits.count / 2 or tokens > limits.tokens / 2):
+                return tuple(kept[: len(kept) - count])
+        return ()
 
     def call_ids(self) -> set[str]:
         """Return the ids of all calls so far, also of those that a summary has replaced."""
@@ -313,15 +338,10 @@ def _drop_pictures(messages: list[Message], count: int, note: str) -> None:
         if count <= 0:
             return
         dropped = message.pictures[:count]
-        text = "".join(f"\n[{describe_picture(each)}: {note}]" for each in dropped)
+        text = "".join(f"\n[{each.description}: {note}]" for each in dropped)
         kept = message.pictures[count:]
         messages[index] = replace(message, text=message.text + text, pictures=kept)
         count -= len(dropped)
-
-
-def describe_picture(picture: Picture) -> str:
-    """Return what a picture shows, and its size."""
-    return f"{picture.source} ({picture.width} × {picture.height} pixels)"
 
 
 class LengthEstimate:

@@ -7,7 +7,7 @@ contains.
 
 import logging
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from agent.errors import ContextTooLong, SandboxError, StudioError
@@ -18,6 +18,7 @@ from agent.events import (
     Notice,
     ObservationEdited,
     Paused,
+    PicturesDropped,
     Reminder,
     Resumed,
     RunEnded,
@@ -36,6 +37,7 @@ from agent.loop.meter import LIMIT_REASONS, LimitStatus, UsageMeter
 from agent.loop.notes import (
     ALREADY_SUBMITTED,
     NOT_EXECUTED_RESULT,
+    PICTURE_DROPPED,
     REMINDER,
     last_turn_note,
     step_note,
@@ -45,7 +47,7 @@ from agent.loop.steering import ObservationEdit, Steering
 from agent.loop.summary import Summariser
 from agent.loop.truncation import TruncationWatch
 from agent.loop.turn import Recording, TurnRunner, TurnTimeout, clear_observations
-from agent.models.base import Model, ToolCall
+from agent.models.base import Model, Picture, PictureLimits, ToolCall
 from agent.tools.actions import SUBMIT
 from agent.tools.observation import OutputDecoder
 from agent.tools.toolbox import Action, InvalidCall, Toolbox, ToolOutcome
@@ -72,7 +74,8 @@ class Round:
     from it. ``describe_user_changes`` says what the user changed since its last call; each step
     begins with it. ``read_file`` returns a workspace file's text by its path in the sandbox, to
     tell what a command executes. With ``verify_claims``, a round fails whose last message claims a
-    file that is not there (``agent.loop.failures``).
+    file that is not there (``agent.loop.failures``). ``show_pictures`` returns what the model sees
+    with a message: files of the workspace, or those that the user has added since its last call.
     """
 
     model: Model
@@ -87,6 +90,8 @@ class Round:
     recording: Recording | None = None
     steering: Steering = field(default_factory=Steering)
     read_file: Callable[[str], str | None] = lambda _: None
+    show_pictures: Callable[[Sequence[str] | None], tuple[Picture, ...]] = lambda _: ()
+    picture_limits: PictureLimits | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +134,8 @@ class _RoundRunner:
             round_.conversation.unsent_observations,
         )  # fmt: skip
         self._step = round_.previous_steps
+        self._show_pictures = round_.show_pictures
+        self._picture_limits = round_.picture_limits
         self._last_limit: LimitStatus | None = None  # which allows no further turn
         self._plain_answers = 0
         self._plain_mode_calls = 0
@@ -198,7 +205,11 @@ class _RoundRunner:
         for message in self._steering.take_messages():
             self._plain_answers = 0
             yield MessageDelivered(
-                step=self._step, text=message.text, message=message.id, sent=message.at
+                step=self._step,
+                text=message.text,
+                message=message.id,
+                sent=message.at,
+                pictures=self._show_pictures(message.pictures),
             )
 
     def _check_claims(self, outcome: _Outcome) -> _Outcome:
@@ -237,6 +248,10 @@ class _RoundRunner:
             freed = yield from self._summariser.summarise(self._step, seconds)
             if not freed and not self._stop.is_set:
                 yield from self._go_on_without_summary()
+        if self._picture_limits is not None:
+            dropped = self._conversation.pictures_to_drop(self._picture_limits)
+            if dropped:
+                yield PicturesDropped(step=self._step, pictures=dropped, note=PICTURE_DROPPED)
 
     def _go_on_without_summary(self) -> Iterator[Event]:
         """Clear older observations; if the limit is near, tell the model that this turn is last."""
@@ -397,6 +412,7 @@ class _RoundRunner:
             storage_note=outcome.storage_note,
             cpu_seconds=outcome.cpu_seconds,
             packages=outcome.packages,
+            pictures=outcome.pictures,
         )
 
     def _read_answer_file(self) -> str:

@@ -10,6 +10,9 @@ NOT_EXECUTED_RESULT = "Error: not executed, because {why}."
 DENIED_RESULT = "Error: not executed, because the user denied it."
 DENIED_REASON = " The user says: {reason}"
 EDITED_NOTE = "\nNote: the user edited this call before it was executed. Executed: {arguments}"
+PICTURE_DROPPED = (
+    "it was shown here and is no longer in the conversation, to save space; view it again to see it"
+)
 ALREADY_SUBMITTED = "the run was already submitted"
 
 

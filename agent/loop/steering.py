@@ -22,6 +22,9 @@ from agent.util.text import replace_surrogates
 MAX_MESSAGES = 50
 """Maximum number of messages that wait to be delivered."""
 
+MAX_PICTURES = 16
+"""Maximum number of pictures with one message."""
+
 MAX_OBSERVATION = 100_000
 """Maximum number of characters of an edited observation."""
 
@@ -42,6 +45,7 @@ class QueuedMessage:
     id: str
     text: str
     at: float
+    pictures: tuple[str, ...] | None = None  # as in ``Steering.queue_message``
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,17 +163,25 @@ class Steering:
         """
         self._set_turns(1)
 
-    def queue_message(self, text: str) -> QueuedMessage:
+    def queue_message(self, text: str, pictures: Iterable[str] | None = None) -> QueuedMessage:
         """Send a message, which the model receives with its next observation.
+
+        Args:
+            text: What it says.
+            pictures: Paths of files in the workspace that the model is to see with it, at most 16;
+                None for the pictures that the user has added since the model's last call.
 
         Raises:
             SteeringRefused: The round has ended, or too many messages wait.
-            UsageError: The text is empty.
+            UsageError: The text is empty, or there are too many pictures.
             OSError: The message cannot be stored.
         """
         if not text.strip():
             raise UsageError("The message is empty.")
-        message = QueuedMessage(random_id(), replace_surrogates(text), now())
+        shown = None if pictures is None else tuple(pictures)
+        if shown and len(shown) > MAX_PICTURES:
+            raise UsageError(f"A message can have at most {MAX_PICTURES} pictures.")
+        message = QueuedMessage(random_id(), replace_surrogates(text), now(), shown)
         with self._change():
             self._require_open()
             if len(self._stored.messages) >= MAX_MESSAGES:

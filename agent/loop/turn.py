@@ -169,7 +169,9 @@ class TurnRunner:
             self._stop.with_timeout(self._seconds_left()) as stop,
             self._recording(step, *given) as recorder,
         ):
-            request = ModelRequest(tuple(messages), *given, recorder, self._encoded)
+            request = ModelRequest(
+                tuple(messages), *given, recorder, self._encoded, self._conversation.read_picture
+            )
             for piece in self._model.stream(request, stop):
                 event = partial.add(step, piece)
                 if event is not None:

@@ -3,7 +3,7 @@
 Every implementation passes ``tests/contract/model_suite.py``.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
@@ -16,6 +16,7 @@ ApiName = Literal["chat", "responses", "messages"]
 API = Literal["auto", "chat", "responses", "messages"]
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 Verbosity = Literal["low", "medium", "high"]
+Images = Literal["auto", "on", "off"]
 PartialCount = Literal["cached", "reasoning", "cache_written"]
 
 
@@ -49,6 +50,26 @@ class Picture:
     size: int  # bytes, as sent
     source: str  # what it shows: "output/chart.png", "input/scan.pdf, page 37"
     tokens: int  # an estimate of what it takes in the model's context
+
+    @property
+    def description(self) -> str:
+        """What it shows, and its size."""
+        return f"{self.source} ({self.width} × {self.height} pixels)"
+
+
+@dataclass(frozen=True, slots=True)
+class PictureLimits:
+    """What pictures a model takes; ``family`` decides on how many tokens one takes."""
+
+    family: str = ""
+    side: int = 1568  # pixels of the longest side
+    bytes: int = 1_000_000  # of one
+    count: int = 16  # kept in the conversation
+    tokens: int = 32_000  # of all kept
+
+
+ReadPicture = Callable[[Picture], bytes]
+"""Returns a picture's bytes; raises ``RunError`` if they are lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,13 +190,17 @@ class EncodedMessages:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """A request for one turn; only its first message may be a ``SystemMessage``."""
+    """A request for one turn; only its first message may be a ``SystemMessage``.
+
+    Without ``read_picture``, the model gets the descriptions of the pictures instead.
+    """
 
     messages: Sequence[Message]
     tools: Sequence[ToolSchema] = ()
     max_tokens: int | None = None
     recorder: RequestRecorder | None = field(default=None, compare=False, repr=False)
     encoded: EncodedMessages | None = field(default=None, compare=False, repr=False)
+    read_picture: ReadPicture | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,6 +318,20 @@ class Model(Protocol):
 
 
 @runtime_checkable
+class SeeingModel(Protocol):
+    """A model that may take pictures."""
+
+    @property
+    def picture_limits(self) -> PictureLimits | None:
+        """What pictures it takes; None if it takes none."""
+
+
+def picture_limits_of(model: Model) -> PictureLimits | None:
+    """Return what pictures a model takes; None if it takes none."""
+    return model.picture_limits if isinstance(model, SeeingModel) else None
+
+
+@runtime_checkable
 class Preloadable(Protocol):
     """A model that takes time to load."""
 
@@ -324,6 +363,7 @@ class ModelConfig:
         thinking: Whether the model reasons before it answers; None for the endpoint's default.
         verbosity: How long the answers are; not sent if None.
         seed: Seed of the sampling; not sent if None.
+        images: Whether the model gets pictures; ``auto`` decides by what is known of it.
     """
 
     base_url: str
@@ -342,3 +382,4 @@ class ModelConfig:
     thinking: bool | None = None
     verbosity: Verbosity | None = None
     seed: int | None = None
+    images: Images = "auto"

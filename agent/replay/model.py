@@ -12,6 +12,7 @@ from agent.models.base import (
     CallPiece,
     Finish,
     ModelRequest,
+    PictureLimits,
     Piece,
     ReasoningPiece,
     TextPiece,
@@ -52,6 +53,11 @@ class ReplayModel:
         self._round = RecordedRound("")
         self._position = 0
         self._stop = Stop()
+
+    @property
+    def picture_limits(self) -> PictureLimits | None:
+        """Those of the recorded model, so that views give the same."""
+        return self._round.picture_limits
 
     def begin_round(self, round_: RecordedRound, stop: Stop) -> None:
         """Answer with the turns of a round, at whose end ``stop`` is set."""

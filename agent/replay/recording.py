@@ -18,6 +18,7 @@ from agent.events import (
     Status,
     UnreadableEvent,
 )
+from agent.models.base import PictureLimits
 from agent.replay.texts import read_lines
 from agent.runs import journal
 from agent.runs.folder import RunFolder
@@ -50,6 +51,7 @@ class RecordedRound:
     """One round: the user's message, its steps, and how it ended (None: the record ends)."""
 
     text: str
+    picture_limits: PictureLimits | None = None
     steps: list[RecordedStep] = field(default_factory=list)
     status: Status | None = None
 
@@ -101,9 +103,9 @@ class Recording:
         for each in steps_of(journal.read(self.journal)):
             if isinstance(each, RunStarted):
                 self.started = each
-                self.rounds.append(RecordedRound(each.task))
+                self.rounds.append(RecordedRound(each.task, each.picture_limits))
             elif isinstance(each, RunContinued):
-                self.rounds.append(RecordedRound(each.text))
+                self.rounds.append(RecordedRound(each.text, each.picture_limits))
             elif self.rounds and isinstance(each, Step):
                 self.rounds[-1].steps.append(_recorded(each))
             elif self.rounds and isinstance(each, RunEnded):

@@ -16,6 +16,7 @@ from agent.runs import journal
 from agent.runs.folder import RunFolder
 from agent.runs.journal import Journal
 from agent.runs.outputs.long import LongOutputs
+from agent.runs.outputs.pictures import PictureStore
 from agent.runs.state import RunState
 from agent.sandbox.disk import volume
 from agent.util import clock
@@ -75,7 +76,8 @@ class EventRecorder:
     def __init__(self, folder: RunFolder) -> None:
         self.journal = Journal(folder.journal)
         self.state = RunState(run=folder.id)
-        self.conversation = Conversation()
+        self.pictures = PictureStore(folder.outputs)
+        self.conversation = Conversation(read_picture=self.pictures.read)
         self.lock = threading.Lock()
         self._folder = folder
         self._outputs = LongOutputs(folder.outputs)

@@ -17,6 +17,7 @@ from agent.events import (
     EarlierMessage,
     Event,
     Forked,
+    MessageDelivered,
     Mode,
     Notice,
     RunContinued,
@@ -40,6 +41,7 @@ from agent.prompts import Prompt
 from agent.runs.event_recorder import EventRecorder
 from agent.runs.folder import RunFolder
 from agent.runs.inputs import list_inputs, read_texts
+from agent.runs.outputs.given import GivenPictures
 from agent.runs.requests.log import RequestLog
 from agent.runs.sandbox_session import SandboxSession
 from agent.runs.user_changes import UserChange, UserChanges
@@ -104,7 +106,8 @@ class Task:
     """The first input of a run.
 
     ``instructions`` are a client's own system prompt, after the prompt's; ``history`` its earlier
-    messages. ``spec`` is what was asked for, as ``RunStarted`` records it.
+    messages. ``spec`` is what was asked for, as ``RunStarted`` records it. The model sees the
+    ``pictures`` with the task, files of the workspace; None for all pictures in ``input/``.
     """
 
     text: str
@@ -114,6 +117,7 @@ class Task:
     instructions: str = ""
     history: tuple[EarlierMessage, ...] = ()
     spec: Mapping[str, Any] = field(default_factory=dict)
+    pictures: tuple[str, ...] | None = None
 
 
 class RecordedRun(ClosingContext):
@@ -145,6 +149,7 @@ class RecordedRun(ClosingContext):
         self._session: SandboxSession | None = None
         self._arguments: dict[str, dict[str, Any]] = {}
         self._expand: Expansion | None = None
+        self._given = GivenPictures(folder, self._recorder.pictures)
         self.closed = False
 
     def start(
@@ -166,6 +171,7 @@ class RecordedRun(ClosingContext):
         self._recorder.open_round()
         self._expand = expand
         stop, model = stop or Stop(), model_for_mode(model, task.mode)
+        self._given.set_model(model)
         events = self._first_round(task, model, limits or Limits(), stop, ticket)
         events = self._steered(events, self.steering.open())
         return self._recorder.record_events(events, self._with_observations)
@@ -178,11 +184,14 @@ class RecordedRun(ClosingContext):
         stop: Stop | None = None,
         ticket: Ticket | None = None,
         expand: Expansion | None = None,
+        pictures: Sequence[str] | None = None,
     ) -> Generator[Event, None, None]:
         """Run another round in the same conversation and sandbox.
 
         An empty text adds no message: the model goes on where the conversation ends, as in a
-        fork that retries a step. ``RunError`` if the model has answered there.
+        fork that retries a step. ``RunError`` if the model has answered there. ``pictures`` are
+        files of the workspace that the model sees with the message; None for the pictures that the
+        user has added since its last call.
         """
         if not self.state.rounds or self.state.is_running:
             raise RunError("The run takes a message only after its current round has ended.")
@@ -192,12 +201,16 @@ class RecordedRun(ClosingContext):
         self._expand = expand
         limits, stop = limits or Limits(), stop or Stop()
         model = model_for_mode(model, self.state.mode)
+        self._given.set_model(model)
+        added = [str(path) for path in self.user_changes.written()]
         opening = RunContinued(
             text=replace_surrogates(text),
             model=model.name,
             metered=model.metered,
             limits=limits.to_dict(),
             passport=_provenance(model),
+            pictures=self._given.show(added if pictures is None else pictures) if text else (),
+            picture_limits=self._given.eyes.limits,
             format=FORMAT,
         )
         events = self._round(opening, model, limits, stop, ticket)
@@ -277,9 +290,17 @@ class RecordedRun(ClosingContext):
         self.folder.set_network(task.network)
         workspace = self.workspace
         inputs = () if self.folder.is_untouched else tuple(list_inputs(workspace))
+        chosen = task.pictures
+        pictures = self._given.show(
+            [f"input/{path}" for path in inputs] if chosen is None else chosen
+        )
         if task.mode == "plain":
             system = ""
-            user = task.prompt.plain_message(task.text, read_texts(workspace, inputs))
+            texts = read_texts(workspace, inputs)
+            pictures += self._given.show_scans(texts) if chosen is None else ()
+            user = task.prompt.plain_message(
+                task.text, self._given.without_pictures(texts, pictures)
+            )
         else:
             system = task.prompt.system
             if self._tools:
@@ -305,6 +326,8 @@ class RecordedRun(ClosingContext):
             hosts=task.network.hosts,
             limits=limits.to_dict(),
             passport=_provenance(model),
+            pictures=pictures,
+            picture_limits=self._given.eyes.limits,
             format=FORMAT,
         )
         yield from self._round(opening, model, limits, stop, ticket)
@@ -358,6 +381,8 @@ class RecordedRun(ClosingContext):
             recording=self._requests.record,
             steering=self.steering,
             read_file=self._read_script,
+            show_pictures=self._given.show_with_message,
+            picture_limits=self._given.eyes.limits,
         )
         with closing(self._requests):
             yield from loop.run_round(round_)
@@ -381,6 +406,7 @@ class RecordedRun(ClosingContext):
     def _take_model_notes(self) -> str:
         """Return the notes for the model since its last step, the sandbox's restart first."""
         self._restart_notice, self._restart_message = self._restart_message, ""
+        self._given.added = [str(path) for path in self.user_changes.written()]
         return "\n".join(
             filter(
                 None,
@@ -392,7 +418,7 @@ class RecordedRun(ClosingContext):
         if self._session is None:
             return None
         times = TimeLimits(limits.command_seconds)
-        return Toolbox(self._session.sandbox, times, custom=self._tools)
+        return Toolbox(self._session.sandbox, times, custom=self._tools, eyes=self._given.eyes)
 
     def _prepare_sandbox(self, stop: Stop) -> Generator[Event, None, RunEnded | None]:
         try:
@@ -448,6 +474,9 @@ class RecordedRun(ClosingContext):
         elif isinstance(event, StepStarted) and self._restart_notice:
             yield Notice(step=event.step, text=self._restart_notice)
             self._restart_notice = ""
+        if isinstance(event, StepStarted | MessageDelivered):
+            for text in self._given.take_notices():
+                yield Notice(step=event.step, text=text)
 
 
 def _provenance(model: Model) -> dict[str, Any] | None:

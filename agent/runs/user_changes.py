@@ -24,6 +24,7 @@ _VERBS: dict[ChangeKind, str] = {"folder_created": "created the folder"}
 _STORED_KINDS: dict[ChangeKind, str] = {"restored": "put back", "folder_created": "made the folder"}
 """The kinds as stored, where earlier versions read another name."""
 _KINDS: dict[str, ChangeKind] = {stored: kind for kind, stored in _STORED_KINDS.items()}
+_WRITTEN: tuple[ChangeKind, ...] = ("added", "changed")
 _MAX_LISTED = 8
 """Maximum paths listed individually; of more, only the number and the folder are listed."""
 
@@ -72,6 +73,13 @@ class UserChanges:
         lines = "".join(f"{json.dumps(_to_json(item))}\n" for item in items)
         with self._lock, suppress(OSError), self._file.open("a") as file:
             file.write(lines)
+
+    def written(self) -> list[RelPath]:
+        """Return the files that were added or changed since the last call of ``take``."""
+        with self._lock, suppress(OSError):
+            items = filter(None, map(_from_json, read_record(self._file).splitlines()))
+            return [each.path for each in _without_undone([*items]) if each.kind in _WRITTEN]
+        return []
 
     def take(self) -> str:
         """Return the changes since the last call, one sentence per line, and clear them."""

@@ -8,6 +8,11 @@ from agent.tools.call_parser import TimeLimits
 from agent.tools.editor import MAX_FILE_BYTES, MAX_VIEW_CHARACTERS
 from agent.tools.observation import OutputLimits
 
+_PICTURES = """
+* `view` of a picture (PNG, JPEG, GIF, WebP, BMP, TIFF, AVIF, SVG) or a PDF shows it to you: use \
+it to check charts and drawings that you made, and to read scans. For a PDF or an animation, \
+`view_range` names pages or frames: [37, 37] shows one, a longer range a sheet of up to 12."""
+
 _EDITOR_PARAMETERS: dict[str, Any] = {
     "command": {
         "type": "string",
@@ -46,16 +51,22 @@ _EDITOR_PARAMETERS: dict[str, Any] = {
 }
 
 
-def tool_schemas(limits: TimeLimits, output_limits: OutputLimits) -> tuple[ToolSchema, ...]:
-    """Return the schemas of the three tools, in the order in which they are sent."""
-    return (_editor_schema(), _bash_schema(limits, output_limits), _submit_schema())
+def tool_schemas(
+    limits: TimeLimits, output_limits: OutputLimits, *, sees: bool = False
+) -> tuple[ToolSchema, ...]:
+    """Return the schemas of the three tools, in the order in which they are sent.
+
+    ``sees`` is whether the model takes pictures.
+    """
+    return (_editor_schema(sees=sees), _bash_schema(limits, output_limits), _submit_schema())
 
 
-def _editor_schema() -> ToolSchema:
+def _editor_schema(*, sees: bool) -> ToolSchema:
+    pictures = _PICTURES if sees else ""
     description = f"""View, create and edit text files.
 * `view` shows a file with numbered lines, like `cat -n`, about {MAX_VIEW_CHARACTERS} characters \
 at a time: where more is left, `<response clipped>` says which `view_range` comes next. \
-For a folder it lists the files two levels deep with their sizes, hidden ones left out.
+For a folder it lists the files two levels deep with their sizes, hidden ones left out.{pictures}
 * `create` makes a new file, and missing folders. It refuses to overwrite an existing file.
 * `str_replace` replaces `old_str` where it is in the file exactly once, to the character; \
 include enough of its surroundings to make it unique.

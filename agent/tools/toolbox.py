@@ -1,12 +1,13 @@
 """The tools: their schemas, and the execution of calls in a sandbox."""
 
+import re
 import time
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from agent.errors import ToolError
-from agent.models.base import ToolCall, ToolSchema
+from agent.models.base import Picture, ToolCall, ToolSchema
 from agent.sandbox.base import CommandEnd, EndReason, FolderEntry, OutputChunk, Sandbox
 from agent.sandbox.network.policy import NetworkRequest, describe_refusals
 from agent.tools import call_parser, editor
@@ -29,6 +30,8 @@ from agent.tools.schemas import tool_schemas
 from agent.util.stop import Stop
 from agent.util.text import one_line, sanitize
 from agent.util.wait import WaitCancelled, run_cancellable
+from agent.vision import look
+from agent.vision.eyes import Eyes, Sight
 
 __all__ = ["Action", "InvalidCall", "TimeLimits", "ToolOutcome", "Toolbox"]
 
@@ -37,6 +40,7 @@ ANSWER_FILE = "output/answer.txt"
 _MAX_ANSWER_BYTES = 1024**2
 _MAX_LISTED_ENTRIES = 1_000
 _MAX_LISTING_CHARACTERS = 10_000
+_MOMENT = re.compile(r"(.+)#t=(\d+(?:\.\d+)?)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,7 @@ class ToolOutcome:
     cpu_seconds: float | None = None
     packages: tuple[str, ...] = ()
     peak_memory: int | None = None
+    pictures: tuple[Picture, ...] = ()
 
     @classmethod
     def failed(cls, text: str) -> "ToolOutcome":
@@ -74,17 +79,20 @@ class Toolbox:
         limits: TimeLimits | None = None,
         output_limits: OutputLimits | None = None,
         custom: Mapping[str, Tool] | None = None,
+        eyes: Eyes | None = None,
     ) -> None:
         self.sandbox = sandbox
         self._limits = limits or TimeLimits()
         self._output_limits = output_limits or OutputLimits()
         self._custom = custom or {}
+        self._eyes = eyes or Eyes()
 
     @property
     def schemas(self) -> tuple[ToolSchema, ...]:
         """The tool schemas sent to the model, the user's own last."""
         custom = (each.schema for each in self._custom.values())
-        return (*tool_schemas(self._limits, self._output_limits), *custom)
+        sees = self._eyes.limits is not None
+        return (*tool_schemas(self._limits, self._output_limits, sees=sees), *custom)
 
     def parse(self, call: ToolCall) -> Action | InvalidCall:
         """Parse a call; an ``InvalidCall`` tells the model what is wrong with it."""
@@ -224,17 +232,22 @@ class Toolbox:
     def _run_editor(self, operation: View | Create | Replace | Insert) -> ToolOutcome:
         started = time.monotonic()
         try:
-            ok, text = True, self._apply(operation)
+            if isinstance(operation, View):
+                seen = self._view(operation)
+            else:
+                seen = Sight(self._apply(operation))
         except ToolError as error:
-            ok, text = False, f"Error: {error}"
-        result = f"Execution output of [{EDITOR}]:\n{text}"
-        return ToolOutcome(ok=ok, text=result, seconds=time.monotonic() - started)
+            seen = Sight(f"Error: {error}", ok=False)
+        return ToolOutcome(
+            ok=seen.ok,
+            text=f"Execution output of [{EDITOR}]:\n{seen.text}",
+            seconds=time.monotonic() - started,
+            pictures=seen.pictures,
+        )
 
-    def _apply(self, operation: View | Create | Replace | Insert) -> str:
+    def _apply(self, operation: Create | Replace | Insert) -> str:
         sandbox, path = self.sandbox, operation.path
         match operation:
-            case View():
-                return self._view(operation)
             case Create():
                 edited = editor.create(path, operation.file_text)
                 self._refuse_existing(path)
@@ -256,19 +269,31 @@ class Toolbox:
                 "Use str_replace or insert to change it, or remove it first with execute_bash."
             )
 
-    def _read(self, path: str) -> bytes:
+    def _read(self, path: str, limit: int = editor.MAX_FILE_BYTES) -> bytes:
         kind = self.sandbox.kind(path)
         if kind == "missing":
             raise ToolError(f"Path not found: {path}")
         if kind != "file":
             raise ToolError(f"{path} is not a file" + (", but a folder." * (kind == "folder")))
-        return self.sandbox.read(path, limit=editor.MAX_FILE_BYTES)
+        return self.sandbox.read(path, limit=limit)
 
-    def _view(self, operation: View) -> str:
-        if self.sandbox.kind(operation.path) == "folder":
+    def _view(self, operation: View) -> Sight:
+        path, view_range = operation.path, operation.view_range
+        kind = self.sandbox.kind(path)
+        if kind == "folder":
             ignored = "\nNote: view_range has no meaning for a folder and was ignored."
-            return self._listing(operation.path) + ignored * (operation.view_range is not None)
-        return editor.view(self._read(operation.path), operation.path, operation.view_range)
+            return Sight(self._listing(path) + ignored * (view_range is not None))
+        second = ""
+        if kind == "missing" and (moment := _MOMENT.fullmatch(path)):
+            path, second = moment.groups()
+        data = self._read(path, look.MAX_FILE_BYTES)
+        seen = self._eyes.view(data, path, view_range, second)
+        if seen is not None and not seen.adds:
+            return seen
+        if len(data) > editor.MAX_FILE_BYTES:
+            data = self._read(path)  # refuses it
+        text = editor.view(data, path, view_range)
+        return Sight(text) if seen is None else replace(seen, text=f"{text}\n{seen.text}")
 
     def _listing(self, path: str) -> str:
         """Return the files two levels deep with sizes; note how many a limit left out."""

@@ -7,6 +7,7 @@ alone. The names of fields say that the field is not sent.
 import hashlib
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
 
 from agent.models.endpoint.api import CACHE_MARKS, Body
 
@@ -69,7 +70,7 @@ def _without_system(messages: list[Body]) -> list[Body]:
     if system["role"] != "system":
         return messages
     if rest and rest[0]["role"] == "user":
-        system = {"content": f"{system['content']}\n\n{rest.pop(0)['content']}"}
+        system = {"content": _joined(system["content"], rest.pop(0)["content"])}
     return [{"role": "user", "content": system["content"]}, *rest]
 
 
@@ -128,10 +129,21 @@ def _merged(messages: list[Body]) -> list[Body]:
         last = result[-1] if result else None
         if last is not None and _is_plain(last) and _is_plain(message) \
                 and last["role"] == message["role"]:  # fmt: skip
-            result[-1] = {**last, "content": f"{last['content']}\n\n{message['content']}"}
+            result[-1] = {**last, "content": _joined(last["content"], message["content"])}
         else:
             result.append(message)
     return result
+
+
+def _joined(one: Any, other: Any) -> Any:
+    """Return two contents as one: a text, or a list of parts if either has pictures."""
+    if isinstance(one, str) and isinstance(other, str):
+        return f"{one}\n\n{other}"
+    return [*_parts(one), *_parts(other)]
+
+
+def _parts(content: Any) -> list[Body]:
+    return [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
 
 
 def _is_plain(message: Body) -> bool:
@@ -174,8 +186,10 @@ def _with_cache_marks(messages: list[Body]) -> list[Body]:
     places = [at for at, message in enumerate(messages) if message["role"] in ("user", "tool")]
     system = [0] if messages and messages[0]["role"] == "system" else []
     for at in {*places[-_CACHED_MESSAGES:], *system}:
-        part = {"type": "text", "text": messages[at]["content"], "cache_control": _CACHED}
-        marked[at] = {**messages[at], "content": [part]}
+        parts = _parts(messages[at]["content"])
+        last = max(place for place, part in enumerate(parts) if part["type"] == "text")
+        parts[last] = {**parts[last], "cache_control": _CACHED}
+        marked[at] = {**messages[at], "content": parts}
     return marked
 
 

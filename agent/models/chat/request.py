@@ -5,12 +5,13 @@ The opaque parts of a message are fields of it: ``reasoning_details``, an empty
 ``calls`` maps the position of a call to fields of it, such as ``extra_content``.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from agent.models.base import (
     AssistantMessage,
     Message,
+    Picture,
     SystemMessage,
     ToolCall,
     ToolResult,
@@ -19,7 +20,7 @@ from agent.models.base import (
 )
 from agent.models.chat.changes import change_messages, marked_tools
 from agent.models.endpoint.api import Body
-from agent.models.endpoint.writing import Writing
+from agent.models.endpoint.writing import Writing, data_url
 from agent.models.parsing.repair import replace_surrogates, valid_arguments, valid_name
 from agent.models.parsing.text_tool_calls import to_text_messages
 
@@ -37,26 +38,50 @@ def conversation(
         messages = to_text_messages(messages, tools)
     elif tools:
         body["tools"] = marked_tools([tool.definition for tool in tools], writing.changes)
-    bodies = [
-        _message_body(message, writing)
-        for message in messages
-        # Endpoints reject empty assistant messages.
-        if not isinstance(message, AssistantMessage) or message.text.strip() or message.calls
-    ]
-    return {**body, "messages": change_messages(bodies, writing.changes)}
+    bodies = change_messages(list(_message_bodies(messages, writing)), writing.changes)
+    return {**body, "messages": bodies}
 
 
-def _message_body(message: Message, writing: Writing) -> Body:
-    match message:
-        case SystemMessage():
-            return {"role": "system", "content": replace_surrogates(message.text)}
-        case UserMessage():
-            return {"role": "user", "content": replace_surrogates(message.text) or "(empty)"}
-        case ToolResult():
-            content = replace_surrogates(message.text) or "(empty)"
-            return {"role": "tool", "tool_call_id": message.call_id, "content": content}
-        case AssistantMessage():
-            return _assistant_body(message, writing)
+def _message_bodies(messages: Sequence[Message], writing: Writing) -> Iterator[Body]:
+    """Yield the messages; pictures of results follow in a message of the user, after all results.
+
+    A message of the user that comes then begins with them.
+    """
+    pictures: list[Body] = []
+    for message in messages:
+        match message:
+            case SystemMessage():
+                yield {"role": "system", "content": replace_surrogates(message.text)}
+            case ToolResult():
+                text, shown = writing.content_of(message)
+                yield {
+                    "role": "tool", "tool_call_id": message.call_id, "content": text or "(empty)",
+                }  # fmt: skip
+                pictures += _picture_parts(shown)
+            case UserMessage():
+                text, shown = writing.content_of(message)
+                parts = [*pictures, _text_part(text or "(empty)"), *_picture_parts(shown)]
+                pictures = []
+                content = parts if len(parts) > 1 else text or "(empty)"
+                yield {"role": "user", "content": content}
+            # Endpoints reject empty assistant messages.
+            case AssistantMessage() if message.text.strip() or message.calls:
+                if pictures:
+                    yield {"role": "user", "content": pictures}
+                    pictures = []
+                yield _assistant_body(message, writing)
+    if pictures:
+        yield {"role": "user", "content": pictures}
+
+
+def _picture_parts(pictures: Iterable[tuple[Picture, str]]) -> Iterator[Body]:
+    for picture, data in pictures:
+        yield _text_part(replace_surrogates(f"{picture.description}:"))
+        yield {"type": "image_url", "image_url": {"url": data_url(picture, data)}}
+
+
+def _text_part(text: str) -> Body:
+    return {"type": "text", "text": text}
 
 
 def _assistant_body(message: AssistantMessage, writing: Writing) -> Body:

@@ -5,6 +5,7 @@ from itertools import pairwise
 
 from agent.models.chat import changes
 from agent.models.endpoint.api import Body, Requirement
+from agent.models.endpoint.pictures import REFUSES_PICTURES
 
 
 def _pattern(text: str) -> re.Pattern[str]:
@@ -112,4 +113,5 @@ REQUIREMENTS = (
         lambda body: bool(body["messages"]) and body["messages"][0].get("role") == "system",
         any_status=True,
     ),
+    REFUSES_PICTURES,
 )

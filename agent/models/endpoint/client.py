@@ -10,12 +10,21 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from agent.errors import ModelUnavailable
-from agent.models.base import ApiName, Finish, ModelConfig, ModelNotice, ModelRequest, Piece
+from agent.models.base import (
+    ApiName,
+    Finish,
+    ModelConfig,
+    ModelNotice,
+    ModelRequest,
+    PictureLimits,
+    Piece,
+)
 from agent.models.endpoint.answer import AnswerParser
 from agent.models.endpoint.apis import APIS
 from agent.models.endpoint.connection import EndpointConnection, EndpointRefused
 from agent.models.endpoint.families import certain_api, traits_of
 from agent.models.endpoint.learned import Learned, learn
+from agent.models.endpoint.pictures import picture_limits
 from agent.models.endpoint.recording import record_request
 from agent.models.endpoint.request import (
     PreparedRequest,
@@ -68,6 +77,11 @@ class EndpointModel:
         self._connection = EndpointConnection(self._config, self.api)
         self._on_learned = on_learned
         self._notices: set[str] = set()
+
+    @property
+    def picture_limits(self) -> PictureLimits | None:
+        """See ``SeeingModel``; without a passport, the model's name decides."""
+        return picture_limits(self._config, None, self.learned)
 
     @property
     def api(self) -> ApiName:

@@ -7,10 +7,13 @@ both at once.
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from agent.errors import ModelError
-from agent.models.base import Model, ModelConfig, ModelRequest, Piece
+from agent.models.base import Model, ModelConfig, ModelRequest, PictureLimits, Piece
+from agent.models.endpoint.learned import Learned
+from agent.models.endpoint.pictures import picture_limits
 from agent.models.passport.passport import Passport
 from agent.models.passport.store import PassportStore
 from agent.models.transport.base_url import check_key, parse_base_url
@@ -18,7 +21,6 @@ from agent.util.stop import Stop
 
 if TYPE_CHECKING:
     from agent.models.endpoint.client import EndpointModel
-    from agent.models.endpoint.learned import Learned
 
 
 class DeferredEndpointModel:
@@ -37,6 +39,16 @@ class DeferredEndpointModel:
         self.passport = passports.find(config.base_url, config.model) if passports else None
         self._lock = threading.Lock()
         self._loaded: EndpointModel | None = None
+
+    @property
+    def picture_limits(self) -> PictureLimits | None:
+        """See ``SeeingModel``."""
+        passport, loaded = self.passport, self._loaded
+        learned = (
+            loaded.learned if loaded else Learned.from_json(passport.learned if passport else {})
+        )
+        fact = passport.value("images") if passport else None
+        return picture_limits(self.config, fact if isinstance(fact, bool) else None, learned)
 
     def preload(self) -> None:
         """See ``Preloadable.preload``."""
@@ -58,13 +70,13 @@ class DeferredEndpointModel:
         with self._lock:
             if self._loaded is None:
                 from agent.models.endpoint.client import EndpointModel
-                from agent.models.endpoint.learned import Learned
 
                 known = self.passport.learned if self.passport else {}
-                self._loaded = EndpointModel(self.config, Learned.from_json(known), self._keep)
+                config = replace(self.config, images="on" if self.picture_limits else "off")
+                self._loaded = EndpointModel(config, Learned.from_json(known), self._keep)
             return self._loaded
 
-    def _keep(self, learned: "Learned") -> None:
+    def _keep(self, learned: Learned) -> None:
         if self.passports is not None:
             self.passports.learn(self.config.base_url, self.config.model, learned)
 

@@ -1,5 +1,6 @@
 """A request to an endpoint: prepared, described for the record, and built again from it."""
 
+import base64
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -8,15 +9,18 @@ from agent.models.base import (
     Message,
     ModelConfig,
     ModelRequest,
+    ReadPicture,
     SentRequest,
+    ToolResult,
     ToolSchema,
+    UserMessage,
 )
 from agent.models.endpoint.api import Api, Body
 from agent.models.endpoint.apis import APIS
 from agent.models.endpoint.encoding import MESSAGES, encode_request
 from agent.models.endpoint.families import Traits
 from agent.models.endpoint.learned import Learned
-from agent.models.endpoint.writing import Writing
+from agent.models.endpoint.writing import NO_PICTURES, PictureData, Writing
 from agent.models.transport.redaction import redact_json
 
 _NO_SETTINGS = {"stream_options", "store", "include"}  # sent with every request, unasked
@@ -54,11 +58,13 @@ def prepare_request(
     lessons = learned.of(api.name)
     limit = config.max_tokens if request.max_tokens is None else request.max_tokens
     parameters = api.parameters(config, limit, traits)
+    blind = (NO_PICTURES,) if config.images == "off" and _have_pictures(request.messages) else ()
     writing = Writing(
         family=f"{api.name}/{traits.family}@{traits.endpoint}",
         tool_call_style=config.tool_call_style,
         send_reasoning=config.send_reasoning,
-        changes=tuple(sorted({*api.known_changes(traits), *lessons.changes})),
+        changes=tuple(sorted({*api.known_changes(traits), *lessons.changes, *blind})),
+        picture_data=in_base64(request.read_picture),
     )
     settings = lessons.adapt({**parameters.body, **config.extra_body})
     settings["stream"] = True
@@ -107,10 +113,15 @@ def describe_request(config: ModelConfig, prepared: PreparedRequest, url: str) -
 
 
 def rebuild_body(
-    sent: SentRequest, messages: Sequence[Message], tools: Sequence[ToolSchema]
+    sent: SentRequest,
+    messages: Sequence[Message],
+    tools: Sequence[ToolSchema],
+    picture_data: PictureData | None = None,
 ) -> Body:
     """Return the body of a request that was sent, from its description and conversation."""
-    writing = Writing(sent.family, sent.tool_call_style, sent.send_reasoning, sent.message_changes)
+    writing = Writing(
+        sent.family, sent.tool_call_style, sent.send_reasoning, sent.message_changes, picture_data
+    )
     written = APIS[sent.api].conversation(messages, tools, writing)
     return _filled(sent.parameters, written)
 
@@ -121,6 +132,19 @@ def _filled(parameters: Mapping[str, object], written: Body) -> Body:
         key: written[key] if value is None and key in written else value
         for key, value in parameters.items()
     }
+
+
+def in_base64(read_picture: ReadPicture | None) -> PictureData | None:
+    """Return a function that returns pictures in base64; None without one that reads them."""
+    if read_picture is None:
+        return None
+    return lambda picture: base64.b64encode(read_picture(picture)).decode()
+
+
+def _have_pictures(messages: Iterable[Message]) -> bool:
+    return any(
+        isinstance(message, UserMessage | ToolResult) and message.pictures for message in messages
+    )
 
 
 def _foreign_parts(messages: Iterable[Message], writing: Writing) -> Iterator[str]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from agent.models.endpoint.api import CACHE_MARKS, Api
 from agent.models.endpoint.families import Traits
+from agent.models.endpoint.pictures import REFUSES_PICTURES
 from agent.models.errors.failures import Failure, failure_in_chunk
 from agent.models.messages.parameters import has_budget, parameters
 from agent.models.messages.request import THINKING_FIRST, conversation
@@ -40,5 +41,6 @@ MESSAGES = Api(
     is_answer=lambda body: isinstance(body.get("content"), list),
     failure=_failure,
     known_changes=_known_changes,
+    requirements=(REFUSES_PICTURES,),
 )
 """Messages, of Anthropic and of the servers and gateways that offer it."""

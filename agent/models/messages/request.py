@@ -13,10 +13,12 @@ from typing import Any
 from agent.models.base import (
     AssistantMessage,
     Message,
+    Picture,
     SystemMessage,
     ToolCall,
     ToolResult,
     ToolSchema,
+    UserMessage,
 )
 from agent.models.endpoint.api import CACHE_MARKS, Body
 from agent.models.endpoint.writing import Writing
@@ -59,7 +61,7 @@ def _turns(messages: Sequence[Message], writing: Writing) -> list[Body]:
             continue
         is_answer = isinstance(message, AssistantMessage)
         role = "assistant" if is_answer else "user"
-        blocks = _answer(message, writing) if is_answer else [_user_block(message)]
+        blocks = _answer(message, writing) if is_answer else _user_blocks(message, writing)
         if not blocks:
             continue
         if turns and turns[-1]["role"] == role:
@@ -72,12 +74,21 @@ def _turns(messages: Sequence[Message], writing: Writing) -> list[Body]:
     return turns
 
 
-def _user_block(message: Message) -> Body:
-    text = replace_surrogates(message.text)
-    if isinstance(message, ToolResult):
-        content = text if text.strip() else "(empty)"
-        return {"type": "tool_result", "tool_use_id": _id(message.call_id), "content": content}
-    return _text_block(text if text.strip() else "(empty)")
+def _user_blocks(message: Message, writing: Writing) -> list[Body]:
+    assert isinstance(message, UserMessage | ToolResult)
+    text, shown = writing.content_of(message)
+    text = text if text.strip() else "(empty)"
+    pictures = [block for each in shown for block in _picture_blocks(*each)]
+    if isinstance(message, UserMessage):
+        return [_text_block(text), *pictures]
+    content = [_text_block(text), *pictures] if pictures else text
+    return [{"type": "tool_result", "tool_use_id": _id(message.call_id), "content": content}]
+
+
+def _picture_blocks(picture: Picture, data: str) -> Iterator[Body]:
+    yield _text_block(f"{picture.description}:")
+    source = {"type": "base64", "media_type": picture.media_type, "data": data}
+    yield {"type": "image", "source": source}
 
 
 def _answer(message: Message, writing: Writing) -> list[Body]:

@@ -70,12 +70,14 @@ def to_text_messages(messages: Sequence[Message], tools: Sequence[ToolSchema]) -
         elif isinstance(message, SystemMessage):
             converted.append(message)
         else:
-            text = message.text
+            text, pictures = message.text, message.pictures
             if isinstance(message, ToolResult):
                 text = f"Result of {message.name}:\n{text or '(empty)'}"
-            if converted and isinstance(converted[-1], UserMessage):
-                text = f"{converted.pop().text}\n\n{text}"
-            converted.append(UserMessage(text))
+            last = converted[-1] if converted else None
+            if isinstance(last, UserMessage):
+                text, pictures = f"{last.text}\n\n{text}", last.pictures + pictures
+                converted.pop()
+            converted.append(UserMessage(text, pictures))
     return converted
 
 

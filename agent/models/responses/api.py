@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 
 from agent.models.endpoint.api import Api, Requirement
+from agent.models.endpoint.pictures import REFUSES_PICTURES
 from agent.models.errors.failures import Failure, failure_in_chunk
 from agent.models.responses.request import DEVELOPER, conversation, parameters
 from agent.models.responses.stream import ResponseParser
@@ -35,6 +36,6 @@ RESPONSES = Api(
     parser=ResponseParser,
     is_answer=lambda body: isinstance(body.get("output"), list),
     failure=_failure,
-    requirements=(_INSTRUCTIONS_REFUSED,),
+    requirements=(_INSTRUCTIONS_REFUSED, REFUSES_PICTURES),
 )
 """Responses, of OpenAI and of servers that follow Open Responses."""

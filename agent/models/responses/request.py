@@ -19,7 +19,7 @@ from agent.models.base import (
 )
 from agent.models.endpoint.api import Body, Parameters, sampling
 from agent.models.endpoint.families import Traits
-from agent.models.endpoint.writing import Writing
+from agent.models.endpoint.writing import Writing, data_url
 from agent.models.parsing.repair import replace_surrogates, valid_arguments, valid_name
 from agent.models.parsing.text_tool_calls import to_text_messages
 
@@ -88,17 +88,31 @@ def _items(message: Message, writing: Writing) -> Iterator[Body]:
         case SystemMessage(text):
             if DEVELOPER in writing.changes:
                 yield _message("system", text)
-        case UserMessage(text):
-            yield _message("user", text or "(empty)")
-        case ToolResult(call_id, _, text):
-            output = replace_surrogates(text) or "(empty)"
-            yield {"type": "function_call_output", "call_id": call_id, "output": output}
+        case UserMessage():
+            yield {"type": "message", "role": "user", "content": _content(message, writing)}
+        case ToolResult():
+            output = _content(message, writing)
+            yield {"type": "function_call_output", "call_id": message.call_id, "output": output}
         case AssistantMessage():
             yield from _answer(message, writing)
 
 
 def _message(role: str, text: str) -> Body:
     return {"type": "message", "role": role, "content": replace_surrogates(text)}
+
+
+def _content(message: UserMessage | ToolResult, writing: Writing) -> str | list[Body]:
+    """Return the text, or a list of parts with the pictures after it."""
+    text, pictures = writing.content_of(message)
+    if not pictures:
+        return text or "(empty)"
+    parts: list[Body] = [{"type": "input_text", "text": text or "(empty)"}]
+    for picture, data in pictures:
+        if len(pictures) > 1:
+            label = replace_surrogates(f"{picture.description}:")
+            parts.append({"type": "input_text", "text": label})
+        parts.append({"type": "input_image", "image_url": data_url(picture, data)})
+    return parts
 
 
 def _answer(message: AssistantMessage, writing: Writing) -> Iterator[Body]:

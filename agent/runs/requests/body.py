@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from agent.errors import RunError
 from agent.events import ModelAnswered, RunContinued, RunStarted, StepStarted
 from agent.loop.conversation import EVENT_KINDS, Conversation
-from agent.models.base import Message, SentRequest, ToolSchema
+from agent.models.base import Message, Picture, SentRequest, ToolSchema
 from agent.models.endpoint.api import Body
 from agent.models.endpoint.apis import APIS
 from agent.models.endpoint.encoding import encode_body
-from agent.models.endpoint.request import rebuild_body
+from agent.models.endpoint.request import in_base64, rebuild_body
 from agent.models.endpoint.writing import Writing
 from agent.runs import journal
 from agent.runs.folder import RunFolder
+from agent.runs.outputs.pictures import PictureStore
 from agent.runs.requests.records import RecordedRequest, read_log, read_tools
 
 EXACT = "exact"
@@ -40,7 +41,7 @@ class RebuiltRequest:
 
     ``fidelity`` is ``exact`` if its bytes are those sent, ``rebuilt`` if that is not certain,
     ``given`` for a model on this machine; ``note`` says so to the user. A field that is not
-    recorded is missing in ``body``.
+    recorded is missing in ``body``, and a picture's bytes are its file's name and their number.
     """
 
     step: int
@@ -70,10 +71,18 @@ def rebuild_request(folder: RunFolder, step: int, attempt: int = 0) -> RebuiltRe
         fidelity, note = GIVEN, NOT_SENT if metered else SCRIPTED
         body = _as_chat(conversation.request_messages(), tools or ())
     else:
-        body = rebuild_body(recorded.sent, conversation.request_messages(), tools or ())
+        given = recorded.sent, conversation.request_messages(), tools or ()
+        body = rebuild_body(*given, in_base64(PictureStore(folder.outputs).read))
         fidelity, note = _compare(recorded.sent, body, tools)
+        if conversation.pictures():
+            body = rebuild_body(*given, _folded)
     note = f"{SUMMARY} {note}" if conversation.is_summarising else note
     return RebuiltRequest(step, position, len(requests), fidelity, note, body, recorded)
+
+
+def _folded(picture: Picture) -> str:
+    """Return what stands for a picture's bytes where a request is shown."""
+    return f"[{picture.file}: {picture.size:,} bytes]"
 
 
 def read_rounds(folder: RunFolder) -> list[RunStarted | RunContinued]:
@@ -84,7 +93,7 @@ def read_rounds(folder: RunFolder) -> list[RunStarted | RunContinued]:
 
 def _as_chat(messages: Sequence[Message], tools: Sequence[ToolSchema]) -> Body:
     """Return what a model was given, where no request says how it was written."""
-    return APIS["chat"].conversation(messages, tools, Writing())
+    return APIS["chat"].conversation(messages, tools, Writing(picture_data=_folded))
 
 
 def _compare(

@@ -8,6 +8,7 @@ from typing import Any
 
 from tests.support.models.turns import Body, Turn, cut
 from tests.support.servers.cache import MAX_MARKS
+from tests.support.servers.pictures import check_base64
 from tests.support.servers.server import Api, Counts, Refused, Seen, command_of, refuse_if
 
 _BODY_FIELDS = {
@@ -19,6 +20,7 @@ _BLOCK_FIELDS = {
     "text": {"type", "text", "cache_control", "citations"},
     "thinking": {"type", "thinking", "signature"},
     "redacted_thinking": {"type", "data"},
+    "image": {"type", "source", "cache_control"},
     "tool_use": {"type", "id", "name", "input", "cache_control", "caller"},
     "tool_result": {"type", "tool_use_id", "content", "is_error", "cache_control"},
 }
@@ -116,6 +118,17 @@ class MessagesApi(Api):
         if kind == "text":
             empty = "messages: text content blocks must contain non-whitespace text"
             refuse_if(not block["text"].strip(), empty)
+        if kind == "image":
+            source = block["source"]
+            refuse_if(
+                source.get("type") != "base64", f"{place}.image.source: Input should be base64"
+            )
+            check_base64(source.get("data"), source.get("media_type"), f"{place}.image.source")
+        if kind == "tool_result" and isinstance(block.get("content"), list):
+            for inner in block["content"]:
+                unknown = inner.get("type") not in ("text", "image")
+                refuse_if(unknown, f"{place}.tool_result: Input tag '{inner.get('type')}' found")
+                self._check_block(f"{place}.tool_result", inner)
         if kind == "tool_use":
             named = re.fullmatch("[a-zA-Z0-9_-]{1,64}", block["id"])
             refuse_if(not named, f"{place}.tool_use.id: String should match pattern")

@@ -7,6 +7,7 @@ from typing import Any
 
 from tests.support.models.turns import Body, Turn, cut
 from tests.support.servers.chat.api import parse_arguments, texts
+from tests.support.servers.pictures import check_data_url
 from tests.support.servers.server import Api, Counts, Refused, Seen, command_of, refuse_if
 
 _UNKNOWN = {
@@ -78,6 +79,7 @@ class ResponsesApi(Api):
     def _check_item(self, item: Body, place: str) -> None:
         kind, item_id = item.get("type", "message"), item.get("id")
         if kind == "function_call_output":
+            self._check_parts(item.get("output"), f"{place}.output")
             return _require(isinstance(item.get("output"), str | list), f"{place}.output")
         prefix = {"message": "msg", "reasoning": "rs", "function_call": "fc"}.get(kind, "")
         _refuse_value(not prefix, kind, f"{place}.type")
@@ -100,8 +102,18 @@ class ResponsesApi(Api):
         for at, part in enumerate(content if isinstance(content, list) else []):
             wrong = part.get("type") not in (kind, "refusal", "input_image", "input_file")
             _refuse_value(wrong, part.get("type"), f"{place}.content[{at}].type")
+        if role != "assistant":
+            self._check_parts(content, f"{place}.content")
         _require(content, f"{place}.content")
         self._check_unchanged(item, ("phase",), place)
+
+    def _check_parts(self, parts: Any, place: str) -> None:
+        for at, part in enumerate(parts if isinstance(parts, list) else []):
+            _refuse_value(part["type"] not in ("input_text", "input_image"), part["type"], place)
+            if part["type"] == "input_image":
+                check_data_url(part.get("image_url"), f"{place}[{at}].image_url")
+            else:
+                _require(part["text"], f"{place}[{at}].text")
 
     def _check_reasoning(self, item: Body, place: str) -> None:
         item_id, encrypted = item.get("id"), item.get("encrypted_content")

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from tests.support.models.turns import Body, Call, Turn, call_chunks, chunk, cut, usage_fields
 from tests.support.servers.history import find_history_error
+from tests.support.servers.pictures import check_chat_content
 from tests.support.servers.server import Api, Counts, Seen, command_of, refuse_if
 
 ReasoningField = Literal["", "reasoning_content", "reasoning"]
@@ -26,6 +27,8 @@ class ChatApi(Api):
     """Whether the answer has it."""
     requires_reasoning = False
     """Whether each assistant message with calls must have it, also where it was empty."""
+    pictures_refused = ""
+    """What it says of a picture; empty if it takes them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -78,6 +81,8 @@ class ChatApi(Api):
             wrong = tool.get("type") != "function" or not tool["function"].get("name")
             refuse_if(wrong, "tools[0]: expected a function", param="tools")
         self.check_parameters(body)
+        for index, message in enumerate(body["messages"]):
+            check_chat_content(message, index, self.pictures_refused)
         self.check_messages(body["messages"], body)
 
     def read(self, body: Body) -> Seen:

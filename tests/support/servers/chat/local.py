@@ -23,6 +23,7 @@ class VLLM(ChatApi):
 
 class SGLang(ChatApi):
     reasoning_field = "reasoning_content"
+    pictures_refused = "This model is not a multimodal model"
     context_error = (
         "The input ({used} tokens) is longer than the model's context length ({limit} tokens)."
     )
@@ -37,6 +38,10 @@ class SGLang(ChatApi):
 
 class LlamaCpp(ChatApi):
     reasoning_field = "reasoning_content"
+    pictures_refused = (
+        "image input is not supported - hint: if this is unexpected, you may need to provide the "
+        "mmproj"
+    )
     context_error = (
         "request ({used} tokens) exceeds the available context size ({limit} tokens), try "
         "increasing it"
@@ -91,6 +96,9 @@ class StrictRoles(ChatApi):
     """A template that lets user and assistant alternate, and a validator that wants strings."""
 
     shows_reasoning = False
+    pictures_refused = (
+        "AiError: Bad input: Type mismatch of '/messages/{index}/content', 'array' not in 'string'"
+    )
 
     def check_messages(self, messages: list[Body], body: Body) -> None:
         for index, message in enumerate(messages):

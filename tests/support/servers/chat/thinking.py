@@ -17,6 +17,10 @@ class DeepSeek(ChatApi):
     reasoning_field = "reasoning_content"
     requires_reasoning = True
     context_code: str | None = "invalid_request_error"
+    pictures_refused = (
+        "Failed to deserialize the JSON body into the target type: messages[{index}]: unknown "
+        "variant `image_url`, expected `text`"
+    )
 
     def check_parameters(self, body: Body) -> None:
         effort = body.get("reasoning_effort")

@@ -1,0 +1,98 @@
+"""The pictures that a run's model gets with the task or a message: files of the workspace."""
+
+from collections.abc import Sequence
+
+from agent.documents.drawing_error import DrawingError
+from agent.documents.text import SCAN
+from agent.errors import WorkspaceError
+from agent.models.base import Model, Picture, picture_limits_of
+from agent.runs.folder import RunFolder
+from agent.runs.outputs.pictures import PictureStore
+from agent.vision.eyes import Eyes
+from agent.vision.kinds import HEAD_BYTES, is_picture
+from agent.vision.look import MAX_FILE_BYTES
+from agent.workspace.paths import RelPath
+
+MAX_SCAN_PAGES = 8
+"""Pages of a scanned PDF that a model without tools sees."""
+
+_NOT_SHOWN = "The model does not see {path}: {why}"
+_SHOWN = "[You see it as pictures with this message.]"
+_TOO_MANY = "The model sees the first {count} pictures; it can view the others."
+
+
+class GivenPictures:
+    """Draws what a user gives the model to see; ``added`` are files since the model's last call."""
+
+    def __init__(self, folder: RunFolder, store: PictureStore) -> None:
+        self._folder = folder
+        self._store = store
+        self._notices: list[str] = []
+        self.eyes = Eyes()
+        self.added: list[str] = []
+
+    def set_model(self, model: Model) -> None:
+        """Draw for this model from now on."""
+        self.eyes = Eyes(lambda: picture_limits_of(model), self._store.keep)
+
+    def show_with_message(self, paths: Sequence[str] | None) -> tuple[Picture, ...]:
+        """Return the pictures of a message; None stands for those that the user has added."""
+        chosen, self.added = self.added if paths is None else paths, []
+        return self.show(chosen)
+
+    def show(self, paths: Sequence[str]) -> tuple[Picture, ...]:
+        """Return the pictures among files of the workspace; none if the model takes none."""
+        limits = self.eyes.limits
+        if limits is None:
+            return ()
+        shown: list[Picture] = []
+        for path in paths:
+            try:
+                data = self._read_picture(path)
+                if data is None:
+                    continue
+                if len(shown) >= limits.count:
+                    self._notices.append(_TOO_MANY.format(count=limits.count))
+                    break
+                shown += self.eyes.show(data, path)
+            except (DrawingError, WorkspaceError, OSError) as error:
+                self._notices.append(_NOT_SHOWN.format(path=path, why=error))
+        return tuple(shown)
+
+    def show_scans(self, texts: Sequence[tuple[str, str]]) -> tuple[Picture, ...]:
+        """Return the first pages of input files that are PDFs without text."""
+        limits, shown = self.eyes.limits, list[Picture]()
+        for name, text in texts if limits else ():
+            if not text.startswith("[") or SCAN not in text:
+                continue
+            path = f"input/{name}"
+            try:
+                with self._folder.open_workspace().open_read(RelPath(path)) as file:
+                    data = file.read(MAX_FILE_BYTES + 1)
+                shown += self.eyes.show_pages(data, path, MAX_SCAN_PAGES)
+            except (DrawingError, WorkspaceError, OSError) as error:
+                self._notices.append(_NOT_SHOWN.format(path=path, why=error))
+        return tuple(shown)
+
+    def without_pictures(
+        self, texts: Sequence[tuple[str, str]], pictures: Sequence[Picture]
+    ) -> list[tuple[str, str]]:
+        """Return the names and texts of input files, of those that are shown without the reason."""
+        shown = {each.source.partition(", page ")[0] for each in pictures}
+        return [
+            (name, _SHOWN if f"input/{name}" in shown and text.startswith("[") else text)
+            for name, text in texts
+        ]
+
+    def take_notices(self) -> list[str]:
+        """Return what the user is to know of pictures that were not shown, once."""
+        taken, self._notices = self._notices, []
+        return taken
+
+    def _read_picture(self, path: str) -> bytes | None:
+        """Return the bytes of a picture; None for any other file."""
+        with self._folder.open_workspace().open_read(RelPath(path)) as file:
+            head = file.read(HEAD_BYTES)
+            if not is_picture(path.rpartition("/")[2], head):
+                return None
+            return head + file.read(MAX_FILE_BYTES + 1 - len(head))

@@ -1,0 +1,183 @@
+"""What a run's model sees: files that its tool views, pictures that it is given."""
+
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from agent.documents.drawing_error import DrawingError
+from agent.errors import WorkspaceError
+from agent.models.base import Picture, PictureLimits
+from agent.vision.kinds import HEAD_BYTES, Kind, kind_of
+from agent.vision.look import MAX_FILE_BYTES, look
+from agent.vision.request import MAX_TEXT, Drawing, DrawingLimits, DrawingRequest
+from agent.vision.tokens import estimate_picture_tokens
+
+Keep = Callable[[bytes, str], str]
+"""Stores a picture of a media type; returns the name of its file."""
+
+_BLIND = "You cannot see pictures; this describes it. With execute_bash, {help}"
+_IMAGE_HELP = (
+    "Python with Pillow reads and crops it, and where it is installed `tesseract {path} -` reads "
+    "text in it."
+)
+_DOCUMENT_HELP = (
+    "To see its pages, `soffice --headless --convert-to pdf {path}` makes a PDF that can be "
+    "viewed, where it is installed."
+)
+_VIDEO = (
+    "{path} is a video ({size} bytes). To see a frame, make a picture of it and view that: "
+    "`ffmpeg -ss {second} -i {path} -frames:v 1 /tmp/frame.png`."
+)
+_AS_TEXT: tuple[Kind, ...] = ("svg", "notebook")
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What a view gives: a text and the pictures with it.
+
+    With ``adds``, they come after the lines of the file, which is a text.
+    """
+
+    text: str
+    pictures: tuple[Picture, ...] = ()
+    ok: bool = True
+    adds: bool = False
+
+
+class Eyes:
+    """Looks at files for a model; one that takes no pictures gets them described.
+
+    Args:
+        get_limits: Returns what pictures the model takes now; None for none.
+        keep: Where they are kept; None for a run that is not recorded, which has none.
+    """
+
+    def __init__(
+        self,
+        get_limits: Callable[[], PictureLimits | None] = lambda: None,
+        keep: Keep | None = None,
+    ) -> None:
+        self._get_limits = get_limits
+        self._keep = keep
+
+    @property
+    def limits(self) -> PictureLimits | None:
+        """What pictures the model takes; None for none."""
+        return None if self._keep is None else self._get_limits()
+
+    def view(
+        self, data: bytes, path: str, view_range: tuple[int, int] | None, second: str = ""
+    ) -> Sight | None:
+        """Return what is seen of a file; None if it is to be read as a text.
+
+        Args:
+            data: Its bytes.
+            path: Its path in the sandbox.
+            view_range: First and last page or frame, from 1.
+            second: Time in a video, in seconds.
+        """
+        name = path.rpartition("/")[2]
+        kind = kind_of(name, data[:HEAD_BYTES])
+        if kind == "other":
+            return None
+        if kind in _AS_TEXT and not name.endswith(".svgz"):
+            return self._beside_text(data, path, kind) if view_range is None else None
+        if kind == "video":
+            text = _VIDEO.format(path=path, size=f"{len(data):,}", second=second or "1")
+            return Sight(text)
+        if kind == "document":
+            return _read_document(data, path)
+        return self._look(data, path, kind, view_range)
+
+    def show(self, data: bytes, path: str) -> tuple[Picture, ...]:
+        """Return the pictures of a file that is given with a task or message.
+
+        There are none if the model takes none. ``DrawingError`` if it cannot be drawn.
+        """
+        if self.limits is None:
+            return ()
+        kind = kind_of(path.rpartition("/")[2], data[:HEAD_BYTES])
+        return self._kept(self._draw(data, kind, None), path)
+
+    def show_pages(self, data: bytes, path: str, count: int) -> tuple[Picture, ...]:
+        """Return the first pages of a PDF, each in full size; ``DrawingError`` if there is none."""
+        shown: list[Picture] = []
+        for page in range(1, count + 1):
+            try:
+                shown += self._kept(self._draw(data, "pdf", (page, page)), path)
+            except DrawingError:
+                if not shown:
+                    raise
+                break
+        return tuple(shown)
+
+    def _look(
+        self, data: bytes, path: str, kind: Kind, view_range: tuple[int, int] | None
+    ) -> Sight:
+        try:
+            drawing = self._draw(data, kind, view_range)
+            pictures = self._kept(drawing, path)
+        except DrawingError as error:
+            return Sight(f"Error: {path} cannot be viewed. {error}", ok=False)
+        text = f"{path}: {drawing.remark}"
+        if pictures:
+            text += "\nThe picture follows."
+        elif kind != "pdf":
+            text += "\n" + _BLIND.format(help=_IMAGE_HELP.format(path=path))
+        return Sight(f"{text}\n{drawing.text}".rstrip(), pictures)
+
+    def _beside_text(self, data: bytes, path: str, kind: Kind) -> Sight | None:
+        """Return the picture of a file whose text the model gets as well."""
+        if self.limits is None:
+            return None
+        try:
+            drawing = self._draw(data, kind, None)
+            pictures = self._kept(drawing, path)
+        except DrawingError as error:
+            return Sight(f"It cannot be drawn. {error}", adds=True)
+        if not pictures:
+            return None
+        return Sight(f"{drawing.remark} The picture follows.", pictures, adds=True)
+
+    def _draw(self, data: bytes, kind: Kind, view_range: tuple[int, int] | None) -> Drawing:
+        if len(data) > MAX_FILE_BYTES:
+            raise DrawingError(f"It is larger than {MAX_FILE_BYTES // 1024**2} MB.")
+        limits = self.limits or DrawingLimits()
+        first, last = view_range or (None, None)
+        draws = self.limits is not None
+        return look(data, DrawingRequest(kind, draws, limits.side, limits.bytes, first, last))
+
+    def _kept(self, drawing: Drawing, path: str) -> tuple[Picture, ...]:
+        limits, keep = self.limits, self._keep
+        if limits is None or keep is None:
+            return ()
+        source = path.removeprefix("/workspace/")
+        try:
+            names = [keep(each.data, each.media_type) for each in drawing.pictures]
+        except OSError as error:
+            raise DrawingError(f"The picture cannot be stored: {error.strerror}.") from error
+        return tuple(
+            Picture(
+                file=name,
+                media_type=each.media_type,
+                width=each.width,
+                height=each.height,
+                size=len(each.data),
+                source=f"{source}, {each.part}" if each.part else source,
+                tokens=estimate_picture_tokens(limits.family, each.width, each.height),
+            )
+            for name, each in zip(names, drawing.pictures, strict=True)
+        )
+
+
+def _read_document(data: bytes, path: str) -> Sight:
+    from agent.documents.text import extract_text  # few runs need it
+
+    help = _DOCUMENT_HELP.format(path=path)
+    try:
+        text = extract_text(io.BytesIO(data), path.rpartition("/")[2]).text
+    except WorkspaceError as error:
+        return Sight(f"Error: {path} cannot be viewed. {error}", ok=False)
+    if len(text) > MAX_TEXT:
+        text = f"{text[:MAX_TEXT]}\n[cut off here, of {len(text):,} characters]"
+    return Sight(f"The text of {path}:\n{text}\n{help}")

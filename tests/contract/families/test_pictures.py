@@ -1,0 +1,186 @@
+"""Pictures against the strict server of every family: form, order and bytes are checked."""
+
+import base64
+import io
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from agent import Run, Studio
+from agent.events import Event, Notice, PicturesDropped, ToolEnded
+from agent.models.base import Picture
+from agent.runs import journal
+from agent.runs.folder import RunFolder
+from agent.runs.outputs.pictures import PictureStore, pictures_of
+from agent.runs.requests.body import EXACT, rebuild_request
+from tests.contract.families.scripts import submit
+from tests.contract.families.test_scenarios import API, NAMES, check_rebuilt, serve, submitted
+from tests.support.models.turns import Turn
+from tests.support.servers.chat.api import ChatApi
+from tests.support.servers.families import FAMILIES, Family
+from tests.support.servers.pictures import find_pictures
+from tests.support.servers.server import Script, Seen, StrictServer
+
+pytestmark = pytest.mark.contract
+
+EDITOR = "str_replace_editor"
+COLOURS = ("red", "green", "blue", "black")
+
+
+@pytest.fixture(params=NAMES)
+def family(request: pytest.FixtureRequest) -> Family:
+    return FAMILIES[str(request.param)]
+
+
+def png(colour: str) -> bytes:
+    out = io.BytesIO()
+    Image.new("RGB", (320, 240), colour).save(out, "PNG")
+    return out.getvalue()
+
+
+def draw(path: str, colour: str) -> tuple[str, dict[str, str]]:
+    data = base64.b64encode(png(colour)).decode()
+    return "execute_bash", {"command": f"echo {data} | base64 -d > {path}"}
+
+
+def view(path: str) -> tuple[str, dict[str, str]]:
+    return EDITOR, {"command": "view", "path": path}
+
+
+def in_turns(*turns: Sequence[tuple[str, dict[str, str]]]) -> Script:
+    """Make the calls of one turn after the other, then submit."""
+
+    def script(seen: Seen) -> Turn:
+        made, number = len(seen.commands), 0
+        for number, calls in enumerate(turns):
+            if made <= 0:
+                return Turn("", f"Turn {number}.", calls)
+            made -= len(calls)
+        return submit(reasoning=f"All {number + 1} turns are done.")
+
+    return script
+
+
+def recorded(run: Run, studio: Studio) -> list[Event]:
+    folder = RunFolder.open(studio.path, run.id)
+    return [event for _, event in journal.read(folder.journal)]
+
+
+def pictures(run: Run, studio: Studio) -> list[Picture]:
+    return [picture for event in recorded(run, studio) for picture in pictures_of(event)]
+
+
+def shown(run: Run, studio: Studio) -> list[bytes]:
+    """Return the bytes of the pictures that a run's events name."""
+    store = PictureStore(RunFolder.open(studio.path, run.id).outputs)
+    return [store.read(picture) for picture in pictures(run, studio)]
+
+
+def refusal(server: StrictServer) -> str:
+    return next((each.pictures_refused for each in server.apis if isinstance(each, ChatApi)), "")
+
+
+def test_a_chart_is_drawn_looked_at_corrected_and_looked_at_again(
+    studio: Studio, family: Family
+) -> None:
+    """The model gets exactly the stored bytes, after all results of a turn; blind ones a text."""
+    script = in_turns(
+        [draw("chart.png", "red")],
+        [view("chart.png"), ("execute_bash", {"command": "echo between"})],
+        [draw("chart.png", "green"), view("chart.png")],
+        [("execute_bash", {"command": "echo more"})],
+        [("execute_bash", {"command": "echo and more"})],
+    )
+    with serve(family, script) as server:
+        run = studio.run("Draw.", model=family.config(server, images="on"))
+        submitted(run)
+    stored = shown(run, studio)
+    colours = [Image.open(io.BytesIO(each)).convert("RGB").getpixel((9, 9)) for each in stored]
+    assert colours[0] == (255, 0, 0)
+    last = server.seen[-1].body
+    check_rebuilt(RunFolder.open(studio.path, run.id), steps=6)
+    if refused := refusal(server):
+        assert sum(refused[-20:] in each for each in server.refusals) == 1
+        assert any(
+            isinstance(each, Notice) and "no pictures" in each.text
+            for each in recorded(run, studio)
+        )
+        assert find_pictures(last) == []
+        assert "chart.png (320 × 240 pixels): this model takes no pictures" in str(last)
+        return
+    assert colours[1:] == [(0, 128, 0)]
+    assert find_pictures(last) == stored
+    assert [find_pictures(each.body) for each in server.seen[:4]] == [[], [], stored[:1], stored]
+    folded = rebuild_request(RunFolder.open(studio.path, run.id), 6)
+    assert (folded.fidelity, len(str(folded.body)) < len(str(last))) == (EXACT, True)
+    assert f"[{pictures(run, studio)[0].file}: " in str(folded.body)
+
+
+@pytest.mark.parametrize("name", ["openai-compatible", "openai-responses", "anthropic-4.7"])
+def test_pictures_of_the_task_and_of_a_message(studio: Studio, tmp_path: Path, name: str) -> None:
+    family = FAMILIES[name]
+    for number, colour in enumerate(COLOURS[:2]):
+        (tmp_path / f"{number}.png").write_bytes(png(colour))
+    with serve(family, in_turns([("execute_bash", {"command": "echo one"})])) as server:
+        config = family.config(server, images="on", api=API.get(name, "auto"))
+        run = studio.run("Look.", inputs=[tmp_path / "0.png", tmp_path / "1.png"], model=config)
+        submitted(run)
+    sources = [each.source for each in pictures(run, studio)]
+    assert sources == ["input/0.png", "input/1.png"]
+    assert (
+        find_pictures(server.seen[0].body)
+        == shown(run, studio)
+        == find_pictures(server.seen[-1].body)
+    )
+
+
+def test_older_pictures_are_replaced_by_their_description(studio: Studio) -> None:
+    family = FAMILIES["anthropic-4.7"]
+    turns = [[draw("a.png", f"#{20 * at:02x}0000"), view("a.png")] for at in range(12)]
+    turns += [[draw("b.png", f"#00{20 * at:02x}00"), view("b.png")] for at in range(8)]
+    with serve(family, in_turns(*turns)) as server:
+        run = studio.run("Draw.", model=family.config(server, images="on"))
+        submitted(run)
+    dropped = [each for each in recorded(run, studio) if isinstance(each, PicturesDropped)]
+    assert len(dropped) == 1
+    assert list(dropped[0].pictures) == pictures(run, studio)[:9]
+    sent = find_pictures(server.seen[-1].body)
+    assert sent == shown(run, studio)[9:]
+    assert max(len(find_pictures(each.body)) for each in server.seen) == 17
+    assert "a.png (320 × 240 pixels): it was shown here and is no longer" in str(
+        server.seen[-1].body
+    )
+    check_rebuilt(RunFolder.open(studio.path, run.id), steps=21)
+
+
+def test_with_images_off_a_view_describes_and_nothing_is_sent(studio: Studio) -> None:
+    family = FAMILIES["anthropic-4.7"]
+    with serve(family, in_turns([draw("a.png", "red")], [view("a.png")])) as server:
+        run = studio.run("Draw.", model=family.config(server, images="off"))
+        outputs = submitted(run)
+    assert pictures(run, studio) == []
+    assert "PNG picture, 320 × 240 pixels" in outputs[1]
+    assert "You cannot see pictures" in outputs[1]
+    assert all(each.ok for each in recorded(run, studio) if isinstance(each, ToolEnded))
+    assert "shows it to you" not in str(server.seen[0].body["tools"])
+
+
+def test_a_fork_before_and_after_a_look_has_what_its_steps_saw(studio: Studio) -> None:
+    family = FAMILIES["openai-responses"]
+    script = in_turns([draw("a.png", "red")], [view("a.png")])
+    with serve(family, script) as server:
+        config = family.config(server, images="on", api="responses")
+        run = studio.run("Draw.", model=config)
+        submitted(run)
+        before = studio.fork(run.id, 1, model=config)
+        submitted(before)
+        after = studio.fork(run.id, 2, model=config)
+        submitted(after)
+    stored = shown(run, studio)
+    names = {each.file for each in pictures(run, studio)}
+    for fork, sent in ((before, server.seen[3]), (after, server.seen[-1])):
+        outputs = RunFolder.open(studio.path, fork.id).outputs
+        assert {path.name for path in outputs.iterdir()} == names
+        assert find_pictures(sent.body) == ([] if fork is before else stored)
