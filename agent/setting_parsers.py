@@ -81,6 +81,13 @@ def parse_api(text: str) -> str:
     return text.strip().lower()
 
 
+def parse_images(text: str) -> str:
+    """Parse whether models see pictures."""
+    if text.strip().lower() not in ("auto", "on", "off"):
+        raise ValueError("auto, on or off")
+    return text.strip().lower()
+
+
 def parse_optional_count(text: str) -> int | None:
     """Parse a whole number or ``none``."""
     return None if text.strip().lower() == "none" else parse_count(text)

@@ -13,12 +13,13 @@ from typing import Any, cast
 from agent.errors import SettingError
 from agent.installation import find_in_checkout
 from agent.limits import Limits, Price
-from agent.models.base import API
+from agent.models.base import API, Images
 from agent.sandbox.base import SandboxLimits
 from agent.setting_parsers import (
     at_least_one,
     parse_api,
     parse_count,
+    parse_images,
     parse_names,
     parse_on_off,
     parse_optional_count,
@@ -64,6 +65,10 @@ class Settings:
         "STUDIO_API", "auto", parse_api,
         "How that endpoint is spoken to: `chat` (Chat Completions), `responses`, `messages`, or "
         "`auto`: by its address and model",
+    )  # fmt: skip
+    images: Images = _setting(  # noqa: RUF009 - it has no state
+        "STUDIO_IMAGES", "auto", parse_images,
+        "Whether models see pictures: `on`, `off`, or `auto`: those that are known to take them",
     )  # fmt: skip
     builtin: bool = _setting(
         "STUDIO_BUILTIN", True, parse_on_off,

@@ -152,10 +152,15 @@ class AsyncRun:
         return AsyncSandbox(self.sync.sandbox)
 
     async def send(
-        self, text: str, *, model: ModelArgument = None, limits: Limits | None = None
+        self,
+        text: str,
+        *,
+        images: "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]" = (),
+        model: ModelArgument = None,
+        limits: Limits | None = None,
     ) -> Self:
         """Begin another round; see ``Run.send``."""
-        await _in_thread(lambda: self.sync.send(text, model=model, limits=limits))
+        await _in_thread(lambda: self.sync.send(text, images=images, model=model, limits=limits))
         return self
 
     def stop(self) -> None:

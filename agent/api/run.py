@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 import threading
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -18,12 +18,14 @@ from agent.limits import Limits
 from agent.loop.steering import Steering
 from agent.output_folder import check_folder, delete_results
 from agent.runs import journal
+from agent.runs.inputs import INPUT_FOLDER
 from agent.runs.recorded_run import RecordedRun
 from agent.runs.state import ReplaySummary
+from agent.runs.user_changes import UserChange
 from agent.util.closing import ClosingContext
 from agent.util.stop import Stop
 from agent.workspace.paths import RelPath
-from agent.workspace.transfer.copy import CopyReport, copy_out
+from agent.workspace.transfer.copy import CopyReport, copy_in, copy_out
 
 OUTPUT = RelPath("output")
 DEFAULT_REPORT_BYTES = 20 * 1024**2
@@ -131,6 +133,7 @@ class Run(ClosingContext):
         self,
         text: str,
         *,
+        images: "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]" = (),
         model: ModelArgument = None,
         limits: Limits | None = None,
     ) -> Self:
@@ -138,15 +141,23 @@ class Run(ClosingContext):
 
         Args:
             text: The message.
+            images: Pictures to copy into the run's ``input/``; a model that takes pictures sees
+                them with the message.
             model: See ``Studio.run``; by default the same model.
             limits: The limits of this round; by default the same.
 
         Raises:
             RunError: A round is in progress, or none has begun.
+            WorkspaceError: A picture is missing or cannot be read.
         """
         arguments.text("text", text)
+        sources = arguments.paths("images", images)
         if self._recorded.closed:
             raise RunError("The run was closed. A closed run accepts no more messages.")
+        for source in sources:
+            copy_in(self._recorded.workspace, source, INPUT_FOLDER)
+            change = UserChange("added", INPUT_FOLDER.child(source.name), source.stat().st_size)
+            self._recorded.record_user_changes([change])
         stop = Stop()
         self._events = self._continue_run(text, model, limits, stop)
         self._stop, self._rounds = stop, len(self._recorded.state.rounds) + 1

@@ -12,7 +12,7 @@ from reprlib import Repr
 from typing import Any, get_args
 
 from agent.errors import UsageError
-from agent.models.base import API, Effort, ModelConfig, ToolCallStyle, Verbosity
+from agent.models.base import API, Effort, Images, ModelConfig, ToolCallStyle, Verbosity
 
 MAX_SEED = 2**32 - 1
 _MAX_TEXT = 20_000
@@ -179,6 +179,7 @@ PARAMETERS = (
     ),
     choice("calls", ToolCallStyle, "how the model calls tools", field="tool_call_style"),
     flag("send_reasoning", "whether earlier reasoning is sent back to the model"),
+    choice("images", Images, "whether the model sees pictures (default: auto, if it takes them)"),
 )  # fmt: skip
 """All request parameters, in the order in which they are shown."""
 

@@ -14,7 +14,7 @@ from agent.errors import UsageError
 from agent.events import Mode, Network, RunStarted
 from agent.limits import Limits, adapt_to_model, with_turn_tokens
 from agent.loop.approval import Rule
-from agent.models.base import API, Effort, Model, ModelConfig, ToolCallStyle, Verbosity
+from agent.models.base import API, Effort, Images, Model, ModelConfig, ToolCallStyle, Verbosity
 from agent.models.builtin.install import BUILTIN_ID
 from agent.models.builtin.model import default_prompt_name
 from agent.models.parameters import InvalidValue, config_fields
@@ -63,6 +63,7 @@ class RunSpec:
     thinking: bool | None = None
     verbosity: Verbosity | None = None
     seed: int | None = None
+    images: Images | None = None
 
     @classmethod
     def of(cls, given: Mapping[str, Any], **further: Any) -> Self:
@@ -113,7 +114,9 @@ class RunSpec:
         url = settings.base_url if self.base_url is None else self.base_url.strip()
         model = self.model.strip() or settings.model
         url = "" if model == BUILTIN_ID else url
-        usual = {"api": settings.api} if same_endpoint(url, settings.base_url) else {}
+        usual: dict[str, str] = {"images": settings.images}
+        if same_endpoint(url, settings.base_url):
+            usual["api"] = settings.api
         key = resolve_key(url, key, settings.base_url, settings.api_key)
         return ModelConfig(url, model, key, **(usual | config_fields(self)))
 

@@ -74,7 +74,7 @@ SANDBOX_FIELDS = {
     name: "tool_calls" if name == "calls" else name
     for name in (
         "max_steps", "max_seconds", "max_conversation_tokens", "summarise", "memory", "network",
-        "prompt", "calls", "send_reasoning",
+        "prompt", "calls", "send_reasoning", "images",
     )
 }  # fmt: skip
 """The fields of ``RunSpec`` in a request's ``sandbox``, and their names there."""

@@ -71,7 +71,7 @@ class ApiFunctions:
             summarise: Whether the model summarises older steps near the limit of its context.
             parameters: Request parameters where they differ from the endpoint's defaults: `api`,
                 `effort`, `thinking`, `verbosity`, `seed`, `temperature`, `topP`, `maxTokens`,
-                `extraBody`, `calls`, `sendReasoning`.
+                `extraBody`, `calls`, `sendReasoning`, `images`.
 
         Returns:
             The run's id.

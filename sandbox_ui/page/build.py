@@ -217,10 +217,15 @@ def _parameter_fields(settings: Settings) -> dict[str, Component]:
         [("Native", "native"), ("Read from the text", "text")], value="native", label="Tool calls"
     )
     send_reasoning = gr.Checkbox(True, label="Send earlier reasoning to the model")
+    images = gr.Radio(
+        [("Automatic", "auto"), ("On", "on"), ("Off", "off")], value=settings.images,
+        label="Pictures", info="Automatic: the model sees pictures if it is known to take them",
+    )  # fmt: skip
     return {
         "api": api, "effort": effort, "thinking": thinking, "verbosity": verbosity, "seed": seed,
         "temperature": temperature, "top_p": top_p, "max_tokens": max_tokens,
         "extra_body": extra_body, "calls": calls, "send_reasoning": send_reasoning,
+        "images": images,
     }  # fmt: skip
 
 

@@ -40,7 +40,8 @@ const APPLY = {
   notice: (step, { text }) => step.addNote(text),
   reminder: (step, { text }) => step.addReminder(text),
   observations_cleared: (step, { call_ids: ids }) => step.addNote(`${plural(ids.length, "older output")} removed from the conversation to free up space.`),
-  pictures_dropped: (step, { pictures }) => step.addNote(`${plural(pictures.length, "older picture")} replaced by a description in the conversation to free up space.`),
+  pictures_dropped: (step, { pictures }) =>
+    step.addNote(`${plural(pictures.length, "older picture")} replaced by a description in the conversation to free up space.`),
   summary_started: (step, event) => step.add((step.pendingSummary = createPendingSummary(event))),
   summary_ended(step, event) {
     step.pendingSummary?.remove();

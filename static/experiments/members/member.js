@@ -33,6 +33,7 @@ export const PARAMETERS = {
   extraBody: "",
   calls: "native",
   sendReasoning: true,
+  images: "auto",
 };
 
 /** What a member has where the settings say nothing. */
@@ -80,6 +81,7 @@ const PARAMETER_NAMES = {
   extraBody: "",
   calls: "calls",
   sendReasoning: "earlier reasoning",
+  images: "pictures",
 };
 const API_NAMES = { auto: "API chosen automatically", chat: "Chat Completions", responses: "Responses", messages: "Messages" };
 

@@ -16,13 +16,13 @@ CONFIG = ModelConfig("http://localhost/v1", "m")
 VALID: dict[str, Any] = {
     "api": "responses", "effort": "high", "thinking": False, "verbosity": "low", "seed": 7,
     "temperature": 0.5, "top_p": 0.9, "max_tokens": 100, "extra_body": {"top_k": 20},
-    "calls": "text", "send_reasoning": False,
+    "calls": "text", "send_reasoning": False, "images": "on",
 }  # fmt: skip
 TEXTS = VALID | {"thinking": "off", "extra_body": '{"top_k": 20}', "send_reasoning": "off"}
 INVALID: dict[str, Any] = {
     "api": "soap", "effort": "very", "thinking": "maybe", "verbosity": 1, "seed": -1,
     "temperature": 2.5, "top_p": float("nan"), "max_tokens": 1.5, "extra_body": [1],
-    "calls": "xml", "send_reasoning": 1,
+    "calls": "xml", "send_reasoning": 1, "images": "maybe",
 }  # fmt: skip
 
 
@@ -34,7 +34,7 @@ def test_every_parameter_is_a_field_of_the_configuration_and_of_a_member() -> No
     assert VALID.keys() == BY_NAME.keys() == INVALID.keys()
     member = Member(label="a", mode="plain", model="m")
     for each in PARAMETERS:
-        if each.name != "api":  # a member without one has the settings'
+        if each.name not in ("api", "images"):  # a member without one has the settings'
             of_config, of_member = getattr(CONFIG, each.field), getattr(member, each.name)
             assert each.check(of_config) == each.check(of_member)
 

@@ -119,7 +119,7 @@ def test_a_chart_is_drawn_looked_at_corrected_and_looked_at_again(
 
 
 @pytest.mark.parametrize("name", ["openai-compatible", "openai-responses", "anthropic-4.7"])
-def test_pictures_of_the_task_and_of_a_message(studio: Studio, tmp_path: Path, name: str) -> None:
+def test_pictures_of_the_task(studio: Studio, tmp_path: Path, name: str) -> None:
     family = FAMILIES[name]
     for number, colour in enumerate(COLOURS[:2]):
         (tmp_path / f"{number}.png").write_bytes(png(colour))
