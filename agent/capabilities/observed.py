@@ -25,6 +25,7 @@ def call_usage(
     requests: Sequence[NetworkRequest] = (),
     packages: Sequence[str] = (),
     cpu_seconds: float | None = None,
+    looks: int = 0,
 ) -> CapabilityUsage:
     """Return what a call used, observed where possible and otherwise parsed.
 
@@ -44,6 +45,7 @@ def call_usage(
         received=sum(request.received for request in answered) if answered else None,
         packages=_lines(packages),
         read=_lines(found.read) if edited and found.read else None,
+        looks=looks,
         cpu_seconds=cpu_seconds,
         partial=found.partial,
     )

@@ -31,6 +31,7 @@ class CapabilityUsage:
     packages: tuple[str, ...] = ()  # installed: ``name version``
     read: tuple[str, ...] | None = None  # by the editor; commands are not observed
     written: int = 0  # files changed in the workspace
+    looks: int = 0  # pictures that the editor showed to the model
     cpu_seconds: float | None = None  # of the sandbox; None if unknown
     partial: bool = False  # text too long, deep or invalid to read all
 
@@ -55,6 +56,7 @@ def combine(one: CapabilityUsage | None, other: CapabilityUsage | None) -> Capab
         packages=_union(one.packages, other.packages),
         read=_read(one.read, other.read),
         written=one.written + other.written,
+        looks=one.looks + other.looks,
         cpu_seconds=_sum(one.cpu_seconds, other.cpu_seconds),
         partial=one.partial or other.partial,
     )

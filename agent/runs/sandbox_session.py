@@ -138,6 +138,7 @@ class SandboxSession:
             requests=event.requests,
             packages=event.packages,
             cpu_seconds=event.cpu_seconds,
+            looks=len(event.pictures),
         )
         return replace(event, used=used)
 

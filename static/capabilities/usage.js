@@ -25,6 +25,7 @@ export function combine(one, other) {
     received: sum(one.received, other.received),
     cpu_seconds: sum(one.cpu_seconds, other.cpu_seconds),
     written: one.written + other.written,
+    looks: (one.looks ?? 0) + (other.looks ?? 0),
     partial: one.partial || other.partial,
   };
 }
@@ -46,6 +47,7 @@ const DETAILS = {
   },
   *file(used) {
     if (used.read?.length) yield `${listed(used.read)} shown`;
+    if (used.looks) yield `${plural(used.looks, "picture")} seen`;
     if (used.written) yield `${plural(used.written, "file")} changed`;
   },
   *compute(used) {

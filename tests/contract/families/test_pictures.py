@@ -112,6 +112,8 @@ def test_a_chart_is_drawn_looked_at_corrected_and_looked_at_again(
         return
     assert colours[1:] == [(0, 128, 0)]
     assert find_pictures(last) == stored
+    used = [each.used for each in recorded(run, studio) if isinstance(each, ToolEnded)]
+    assert [each.looks for each in used if each] == [0, 1, 0, 0, 1, 0, 0, 0]
     assert [find_pictures(each.body) for each in server.seen[:4]] == [[], [], stored[:1], stored]
     folded = rebuild_request(RunFolder.open(studio.path, run.id), 6)
     assert (folded.fidelity, len(str(folded.body)) < len(str(last))) == (EXACT, True)
