@@ -17,7 +17,7 @@ from agent.experiments.members import complete, parse_in_modes, parse_member, wi
 from agent.experiments.suite import Suite, SuiteDescription
 from agent.experiments.suites import presets
 from agent.grading.checks import DEFAULT_VOTES, EXTRACTIONS, Extraction
-from agent.models.parameters import BY_NAME
+from agent.models.parameters import checked
 from agent.settings import Settings
 
 
@@ -167,18 +167,7 @@ def _parameters_by_suite(
     """Return request parameters by suite: those of all, and those that it has of its own."""
     names = {suite.name for suite in suites}
     shared = {name: value for name, value in wanted.items() if name not in names}
-    found = {}
-    for suite in suites:
-        given = {**shared, **dict(wanted.get(suite.name, {}))}
-        for name, value in given.items():
-            if name not in BY_NAME:
-                raise UsageError(
-                    f"parameters: “{name:.60}” is neither an evaluated suite nor one of "
-                    f"{', '.join(BY_NAME)}."
-                )
-            given[name] = BY_NAME[name].check(value)
-        found[suite.name] = {name: value for name, value in given.items() if value is not None}
-    return found
+    return {each.name: checked({**shared, **dict(wanted.get(each.name, {}))}) for each in suites}
 
 
 def open_to_resume(

@@ -11,6 +11,7 @@ from typing import Any
 from agent.api.models import ModelArgument
 from agent.api.studio import Studio
 from agent.cli.result_folder import ProgressReport, ResultFolder, print_line
+from agent.cli.score import UNSCORED
 from agent.cli.startup import STOPPED, begin_collection
 from agent.cluster.connect import placement_on
 from agent.data_folder import DataFolder
@@ -40,7 +41,8 @@ def run_command(options: argparse.Namespace, settings: Settings) -> int:
 
     Returns:
         0 if every run has ended, 1 if a member could not be started, or a run of an evaluation
-        failed by an infrastructure error or is still waiting, 130 if stopped.
+        failed by an infrastructure error or is still waiting, 4 if scores are missing, 130 if
+        stopped.
     """
     begin_collection()
     evaluates, resume = options.command == "eval", options.resume is not None
@@ -74,7 +76,9 @@ def run_command(options: argparse.Namespace, settings: Settings) -> int:
     if stop.is_set:
         return STOPPED
     failed = evaluates and (result.state != "finished" or result.counts["infrastructure"])
-    return 1 if result.problems or failed else 0
+    if result.problems or failed:
+        return 1
+    return UNSCORED if evaluates and result.counts["unscored"] else 0
 
 
 def _comparison(options: argparse.Namespace, settings: Settings) -> dict[str, Any]:

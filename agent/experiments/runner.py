@@ -19,7 +19,7 @@ from agent.experiments.experiment import remaining_seconds
 from agent.experiments.folder import ExperimentFolder, Key, RunEntry
 from agent.experiments.outcomes import OutcomeName, is_infrastructure_failure, outcome_of_score
 from agent.experiments.schedule import Schedule
-from agent.experiments.scoring import score_run
+from agent.experiments.scoring import JudgeWatch, score_run
 from agent.grading.checks import JudgeAccess
 from agent.models.base import Model
 from agent.models.passport.ensure import ensure_tested
@@ -100,6 +100,7 @@ class Runner:
         self._judge = judge
         self._on_progress = on_progress
         self._lock = threading.Lock()
+        self._watch = JudgeWatch()
         self._done = self._total = 0
         self._began = 0.0
 
@@ -114,11 +115,11 @@ class Runner:
 
         Returns:
             Why members could not be started, by index; that of all if no node is left to carry
-            out runs, of which the rest then waits.
+            out runs, or the judge cannot be read: the rest then waits.
         """
         self._total, self._began = len(keys) + len(to_score), time.monotonic()
         self._report(Progress(experiment=self._folder.id, status="defined"))
-        schedule = Schedule(self._members, keys, lambda: concurrency, stop)
+        schedule = self._schedule = Schedule(self._members, keys, lambda: concurrency, stop)
         with ThreadPoolExecutor(concurrency, "run") as pool:
             list(pool.map(partial(self._score_earlier, stop), to_score))
             self._test_models(schedule, sorted({member for _, member, _ in keys}), stop)
@@ -195,6 +196,9 @@ class Runner:
 
     def _score(self, entry: RunEntry, answer: str, status: str, reason: str, stop: Stop) -> None:
         grade = score_run(self._folder, entry, answer, self._judge, stop)
+        if problem := self._watch.problem(grade):
+            self._schedule.give_up(problem)
+            self._schedule.stop()
         outcome: OutcomeName | None = "unscored"
         if grade is not None and grade.score is not None:
             outcome, reason = outcome_of_score(grade.score), reason or grade.reason

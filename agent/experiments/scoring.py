@@ -11,6 +11,8 @@ from agent.grading.grade import grade, grade_at_once, grader_of
 from agent.models.base import Model
 from agent.util.stop import Stop
 
+UNREAD_ANSWERS = 2  # after as many first answers without any vote an experiment stops
+
 
 def judge_access(judge: Judge | None, model: Model | None) -> JudgeAccess | None:
     """Return how a judge is asked; None without one."""
@@ -19,6 +21,26 @@ def judge_access(judge: Judge | None, model: Model | None) -> JudgeAccess | None
     return JudgeAccess(
         model=model, name=judge.model, prompt=judge.prompt, votes=judge.votes, words=judge.words
     )
+
+
+class JudgeWatch:
+    """Notices a judge that cannot be read, by its first answers. Thread-safe enough: it counts."""
+
+    def __init__(self) -> None:
+        self._unread = 0
+        self._was_read = False
+
+    def problem(self, found: Grade | None) -> str:
+        """Return why all runs must stop, after a grade; empty if they may go on."""
+        if found is None or not found.votes or self._was_read:
+            return ""
+        if any(vote is not None for vote in found.votes):
+            self._was_read = True
+            return ""
+        self._unread += 1
+        if self._unread < UNREAD_ANSWERS:
+            return ""
+        return f"The judge cannot be read: {found.reason} Nothing more was started."
 
 
 def is_stored(folder: ExperimentFolder, expected: Expected | None) -> bool:

@@ -16,7 +16,7 @@ EXTRACTIONS: tuple[Extraction, ...] = get_args(Extraction)
 # The checks with a ``reference`` extraction; the others have only the lenient one
 EXTRACTED: tuple[Check, ...] = ("math", "letter", "rules")
 VERDICTS = ("RIGHT", "WRONG")  # a judge's usual words
-VERSION = 2  # the version of the grader; a newer one may grade an answer differently
+VERSION = 3  # the version of the grader; a newer one may grade an answer differently
 DEFAULT_VOTES = 4  # how often a judge is asked about one answer of a suite (the paper: 4)
 
 
@@ -113,7 +113,7 @@ class JudgeAccess:
 class Grade:
     """What an answer is worth: a score from 0 to 1, None if it is not known.
 
-    ``grader`` is the check, the extraction and the grader's version, such as ``math/lenient/2``;
+    ``grader`` is the check, the extraction and the grader's version, such as ``math/lenient/3``;
     ``votes`` are 1 for right, 0 for wrong, None for one that failed; ``texts`` the ends of what the
     judge wrote.
     """

@@ -197,6 +197,18 @@ def config_fields(source: object) -> dict[str, Any]:
     return {BY_NAME[name].field: value for name, value in checked_values(source).items()}
 
 
+def checked(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return request parameters, named in snake or camel case, without those that are not set."""
+    found = {}
+    for name, value in values.items():
+        known = BY_NAME.get(name) or next((p for p in PARAMETERS if p.camel_case == name), None)
+        if known is None:
+            names = ", ".join(BY_NAME)
+            raise UsageError(f"parameters: “{name[:_SHOWN]}” is none of {names}.")
+        found[known.name] = known.check(value)
+    return {name: value for name, value in found.items() if value is not None}
+
+
 def check_config(config: ModelConfig) -> ModelConfig:
     """Return a configuration whose parameters are valid. Raises ``UsageError``."""
     for each in PARAMETERS:

@@ -20,6 +20,8 @@ from agent.experiments.experiment import (
 from agent.experiments.folder import ExperimentFolder
 from agent.experiments.members import complete
 from agent.experiments.suite import Suite
+from agent.experiments.suites import presets
+from agent.models import parameters
 from agent.models.builtin.install import BUILTIN_ID
 from agent.models.parameters import InvalidValue
 from agent.models.transport.base_url import parse_base_url, same_endpoint
@@ -65,10 +67,11 @@ def define(
     else:
         judge = request.judge
         stored = judge_of(judge, settings) if judge else None
+        stored = stored and presets.follow_judge(stored, request.preset)
         definition = replace(definition, concurrency=request.at_once, judge=stored)
     check(definition, suites)
     participants = Participants(
-        wanted, judge_request(judge.model, judge.base_url, judge.api_key) if judge else None
+        wanted, _judge_request(definition.judging, judge.base_url, judge.api_key) if judge else None
     )
     text = suites[0].tasks[0].text if suites else definition.task
     require_models(text, definition.members, participants, settings, user)
@@ -85,17 +88,24 @@ def loaded_suites(
     with tempfile.TemporaryDirectory(prefix="suites-") as folder:
         if uploads is not None and any(each.upload for each in request.suites):
             _copy_uploads(uploads, Path(folder))
-        yield [_load(each, Path(folder), request.limit) for each in request.suites]
+        yield [_load(each, Path(folder), request) for each in request.suites]
 
 
-def _load(asked: SuiteRequest, uploads: Path, limit: int | None) -> Suite:
+def _load(asked: SuiteRequest, uploads: Path, request: EvaluationRequest) -> Suite:
     path = Path(asked.path).expanduser() if asked.path else None
     if asked.upload:
         path = uploads / str(RelPath(asked.upload))  # it stays below the uploads
         if not path.exists():
             raise UsageError(f"{asked.name}: “{asked.upload}” was not uploaded.")
-    suite = replace(known_suites.load(asked.name, path), extraction=asked.extraction)
-    return suite if limit is None else suite.first(limit)
+    suite, limit = known_suites.load(asked.name, path), asked.limit or request.limit
+    suite = presets.follow(suite if limit is None else suite.first(limit), request.preset)
+    return replace(
+        suite,
+        extraction=asked.extraction or suite.extraction,
+        repeat=asked.repeat or (suite.repeat if "repetitions" not in request.model_fields_set
+                                else 0),
+        parameters=parameters.checked(asked.parameters),
+    )  # fmt: skip
 
 
 def _copy_uploads(workspace: Workspace, folder: Path) -> None:
@@ -126,9 +136,15 @@ def members_of(
     return members, wanted
 
 
-def judge_request(model: str, base_url: str | None, key: str) -> RunRequest:
-    """Return the request with which a judge is called."""
-    return RunRequest(RunSpec(base_url=base_url, model=model, mode="plain"), key)
+def _judge_request(judge: Judge | None, base_url: str | None, key: str) -> RunRequest | None:
+    """Return the request with which a judge is called, at a URL with a query or its own."""
+    if judge is None:
+        return None
+    asked = RunSpec(
+        base_url=base_url, model=judge.model, mode="plain", temperature=judge.temperature,
+        max_tokens=judge.max_tokens,
+    )  # fmt: skip
+    return RunRequest(asked, key)
 
 
 def judge_of(asked: JudgeRequest, settings: Settings) -> Judge:
@@ -139,6 +155,10 @@ def judge_of(asked: JudgeRequest, settings: Settings) -> Judge:
         base_url=_stored_url(url.strip(), settings),
         prompt=asked.prompt,
         votes=asked.votes,
+        temperature=asked.temperature,
+        max_tokens=asked.max_tokens,
+        right=asked.right.strip(),
+        wrong=asked.wrong.strip(),
     )
 
 
@@ -155,9 +175,8 @@ def continued(
     wanted = [
         _stored_request(member, given.get(index), settings) for index, member in enumerate(members)
     ]
-    judging = None
-    if judge is not None:
-        judging = judge_request(judge.model, judge.base_url or None, request.judge_api_key)
+    url = judge.base_url or None if judge else None
+    judging = _judge_request(judge, url, request.judge_api_key)
     participants = Participants(wanted, judging)
     require_models(folder.tasks[0].text, members, participants, settings, user)
     return participants

@@ -375,6 +375,8 @@ class ExperimentManager:
     def _scored(self, experiment: str, run: str) -> None:
         with suppress(StudioError):  # it was deleted, or the history is locked
             live = self.registry.get(experiment)
+            if execution := self._executions.get(experiment):
+                execution.scored(run)
             self._refresh(live, live.places_of([run]))
             self._forget_judge(live)
 

@@ -36,6 +36,10 @@ class JudgeRequest(StrictRequest):
     api_key: str = ""
     prompt: str = ""
     votes: int = 1
+    temperature: _Number | None = None
+    max_tokens: int | None = None
+    right: str = ""
+    wrong: str = ""
 
 
 class ExpectedRequest(StrictRequest):
@@ -69,12 +73,18 @@ class ComparisonRequest(ExperimentRequest):
 
 
 class SuiteRequest(StrictRequest):
-    """A suite; without ``path``, which only the operator may name, or ``upload``, its sample."""
+    """A suite; without ``path``, which only the operator may name, or ``upload``, its sample.
+
+    What is not given is the preset's, or else the evaluation's.
+    """
 
     name: str
     path: str = Field("", max_length=4096)
     upload: str = Field("", max_length=4096)
-    extraction: Extraction = "lenient"
+    extraction: Extraction | None = None
+    repeat: Annotated[int, Field(ge=0)] = 0
+    limit: Annotated[int | None, Field(ge=1)] = None
+    parameters: dict[str, Any] = {}
 
 
 class EvaluationRequest(ExperimentRequest):
@@ -83,6 +93,7 @@ class EvaluationRequest(ExperimentRequest):
     suites: Few[SuiteRequest]
     at_once: int = 4
     limit: int | None = Field(None, ge=1)
+    preset: str = ""
     judge: JudgeRequest | None = None
 
 

@@ -1,8 +1,9 @@
 """Words and sentences of an answer, as the rules count them.
 
-The authors' checker uses NLTK. Its sentence splitter was trained (Punkt); here a sentence ends
-with ``.``, ``!`` or ``?`` before white space, except after usual abbreviations and initials. Tokens
-follow the conventions of the Penn Treebank for punctuation and contractions.
+The authors' checker uses NLTK. Its sentence splitter was trained (Punkt); here, as there, a
+sentence ends with ``.``, ``!`` or ``?`` before white space or punctuation, with the quotes and
+brackets that close before white space, but not after usual abbreviations and initials, which are a
+list. Tokens follow the conventions of the Penn Treebank for punctuation and contractions.
 """
 
 import re
@@ -15,7 +16,8 @@ import yaml
 PUNCTUATION = string.punctuation
 
 _WORD = re.compile(r"\w+")
-_END = re.compile(r"(?<![.!?])[.!?]++[\"'”’)\]}]*+(?=\s)")
+_END = re.compile(r"""(?<![.!?])[.!?]++(?=[\s"'”’)\]}(\[{;:*@])""")
+_CLOSING = re.compile(r"""["'”’)\]}]++(?=\s|$|--)""")
 _LONGEST_ABBREVIATION = 12
 _TOKEN = re.compile(r"\w+(?:[-./'’]\w+|,\d\w*)*|[^\w\s]")
 _CONTRACTION = re.compile(r"(.+)('(?:s|re|ve|ll|d|m))", re.IGNORECASE)
@@ -27,8 +29,10 @@ def sentences(text: str) -> list[str]:
     found, start = [], 0
     for end in _END.finditer(text):
         if not _goes_on(text, end):
-            found.append(text[start : end.end()].strip())
-            start = end.end()
+            closing = _CLOSING.match(text, end.end())
+            stop = closing.end() if closing else end.end()
+            found.append(text[start:stop].strip())
+            start = stop
     return [each for each in (*found, text[start:].strip()) if each]
 
 

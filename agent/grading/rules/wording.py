@@ -3,8 +3,7 @@
 import itertools
 import re
 from collections import Counter
-from functools import cache
-from importlib import import_module
+from collections.abc import Iterator
 from string import ascii_lowercase
 
 from agent.grading.rules.text import (
@@ -13,12 +12,15 @@ from agent.grading.rules.text import (
     plain_words,
     sentences,
     tokens,
+    words_of,
 )
 
 _CLUSTER = re.compile(r"[bcdfghjklmnpqrstvwxyz]{2}")
 _PRIMES = frozenset(each for each in range(2, 100) if all(each % by for by in range(2, each)))
 _MIN_PALINDROMES, _MIN_PALINDROME_LENGTH = 10, 5
 _MAX_VOWELS = 3
+_ENDINGS = {"s": ("",), "es": ("",), "ies": ("y",), "ed": ("", "e"), "ied": ("y",),
+            "ing": ("", "e")}  # fmt: skip
 
 
 def alphabet(text: str) -> bool:
@@ -155,11 +157,34 @@ def odd_even_syllables(text: str) -> bool:
     return all(one != other for one, other in itertools.pairwise(odd))
 
 
-@cache
-def _syllapy() -> object:
-    return import_module("syllapy")
-
-
 def _count(word: str) -> int:
-    count: int = _syllapy().count(word)  # type: ignore[attr-defined]
+    import syllapy  # reads its dictionary
+
+    count: int = syllapy.count(word)
     return count
+
+
+def start_verb(text: str) -> bool:
+    """The first word is a verb: a form of a list's, not followed as a noun is."""
+    found = [token for token in tokens(text.lower()) if any(map(str.isalnum, token))]
+    if not found or not _is_verb(found[0]):
+        return False
+    follows_noun = len(found) > 1 and found[1] in words_of("after_nouns")
+    return found[0] not in words_of("verbs") or not follows_noun
+
+
+def _is_verb(word: str) -> bool:
+    if word in words_of("verb_forms"):
+        return True
+    return any(stem in words_of("verbs") for stem in _stems(word))
+
+
+def _stems(word: str) -> Iterator[str]:
+    """Yield what a word may be a regular form of, and the word itself."""
+    yield word
+    for ending, replacements in _ENDINGS.items():
+        if word.endswith(ending) and len(word) > len(ending) + 1:
+            stem = word.removesuffix(ending)
+            yield from (stem + each for each in replacements)
+            if ending in ("ing", "ed") and stem[-1] == stem[-2:-1]:
+                yield stem[:-1]

@@ -88,7 +88,7 @@ def test_mathematical_equality_is_stored(tmp_path: Path, answer: str, right: flo
     stored = comparison.scores()["run"]
     found = known_grade(comparison, 0, answer, stored)
     assert isinstance(found, Grade)
-    assert (found.score, found.grader) == (right, "math/lenient/2")
+    assert (found.score, found.grader) == (right, "math/lenient/3")
     assert known_grade(comparison, 0, "another answer", stored) is None
 
 

@@ -26,7 +26,7 @@ def is_right(case: dict[str, Any], extraction: Extraction = "lenient") -> bool:
     )  # fmt: skip
     found = grade(expected, case["answer"])
     assert found is not None
-    assert found.grader == f"{case['check']}/{extraction}/2"
+    assert found.grader == f"{case['check']}/{extraction}/3"
     return found.score == 1
 
 

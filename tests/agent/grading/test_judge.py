@@ -71,7 +71,7 @@ def test_a_judge_votes_four_times(
         (sent, *_) = endpoint.requests
     assert sent.body["messages"] == [{"role": "user", "content": "How many?|Twelve.|12 {task}"}]
     assert (found.votes, found.judge, found.texts[1]) == (votes, "j", replies[1])
-    assert (found.score, found.grader) == (score, "judge/2")
+    assert (found.score, found.grader) == (score, "judge/3")
     assert found.reason.startswith(reason)
     assert bool(found.reason) == bool(reason)
 

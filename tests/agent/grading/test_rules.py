@@ -14,11 +14,11 @@ import syllapy
 
 from agent.errors import TaskError
 from agent.experiments import suites
-from agent.experiments.suite import EvalTask
 from agent.grading.grade import grade
-from agent.grading.rules import NAMES, NOT_CHECKED, check_rule, is_followed
+from agent.grading.rules import NAMES, check_rule, is_followed
 from agent.grading.rules.layout import is_emoji, sub_bullets
 from agent.grading.rules.text import sentences, tokens
+from agent.grading.rules.wording import start_verb
 from tests.agent.experiments.suites.published import write_lines
 
 ALPHABET = (
@@ -126,6 +126,7 @@ CASES: list[tuple[str, Mapping[str, Any], str, str]] = [
     ),
     ("words:paragraph_last_first", {}, "Sea by the sea.\n\nMill, old mill", "Sea by the mill."),
     ("words:prime_lengths", {}, "The old house, by me", "This old house"),
+    ("words:start_verb", {}, "Imagine a mill.", "The mill turns."),
     ("words:repeats", {"small_n": 2.0}, "The sea, the mill.", "The sea, the mill, the sun."),
     ("words:vowel", {}, "An old man.", "You see a pie."),
     ("words:words_position", {"keyword": "mill"}, "The mill, old mill here.", "The mill is old."),
@@ -140,7 +141,7 @@ def test_a_rule(name: str, arguments: Mapping[str, Any], right: str, wrong: str)
 
 
 def test_every_rule_has_a_case() -> None:
-    others = {NOT_CHECKED, "words:odd_even_syllables", "format:sub-bullets"}
+    others = {"words:odd_even_syllables", "format:sub-bullets"}
     assert {case[0] for case in CASES} | others == set(NAMES)
 
 
@@ -178,13 +179,21 @@ def test_all_rules_of_a_task_must_be_followed() -> None:
     assert (found.score, found.parts) == (0.0, {"sentence:keyword": 0.0, "words:repeats": 1.0})
 
 
-def test_a_rule_that_is_not_checked_leaves_no_score() -> None:
-    rules = [{"rule": NOT_CHECKED, "arguments": {}}]
-    task = EvalTask(id="1", text="?", scorer="rules", arguments={"rules": rules})
-    found = grade(suites.describe("ifbench").expected(task), "Go.")
-    assert found is not None
-    assert found.score is None
-    assert NOT_CHECKED in found.reason
+@pytest.mark.parametrize(
+    ("text", "begins"),
+    [
+        ("Running late, she ran.", True),
+        ("**Consider** the sea.", True),
+        ("Went home.", True),
+        ("Tried it", True),
+        ("Work is over.", False),
+        ("Work hard.", True),
+        ("Surely it rains.", False),
+        ("", False),
+    ],
+)
+def test_a_text_begins_with_a_verb(text: str, *, begins: bool) -> None:
+    assert start_verb(text) == begins
 
 
 @pytest.mark.parametrize(
@@ -226,6 +235,22 @@ def test_sentences() -> None:
     ]  # fmt: skip
     assert sentences("J. R. Smith and I. Then we went.") == ["J. R. Smith and I.", "Then we went."]
     assert sentences("  ") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('"Go."Then', ['"Go.', '"Then']),
+        ("*Yes.* Next", ["*Yes.", "* Next"]),
+        ("One.[2] Two (in May.) Three", ["One.", "[2] Two (in May.)", "Three"]),
+        ("“Go.” he said. What?! Yes", ["“Go.”", "he said.", "What?!", "Yes"]),
+    ],
+)
+def test_sentences_end_before_punctuation_as_the_authors_checker_says(
+    text: str, found: list[str]
+) -> None:
+    """The lists are what NLTK's Punkt splitter makes of the texts, without its trained model."""
+    assert sentences(text) == found
 
 
 def test_tokens_split_contractions_and_punctuation() -> None:

@@ -158,7 +158,7 @@ def test_rules_are_read_as_the_papers_reward_does() -> None:
         for each in (replace(suite, extraction="lenient"), suite)
     ]
     assert [each and (each.score, each.grader) for each in found] == [
-        (1.0, "rules/2"), (0.0, "rules/reference/2"),
+        (1.0, "rules/3"), (0.0, "rules/reference/3"),
     ]  # fmt: skip
 
 
