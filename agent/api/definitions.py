@@ -11,6 +11,7 @@ from agent.api import arguments
 from agent.api.models import ModelArgument
 from agent.errors import UsageError, WorkspaceError
 from agent.experiments import suites
+from agent.experiments.combine.extend import extend, with_members
 from agent.experiments.experiment import ExpectedAnswer, Experiment, Input, Judge, Member, check
 from agent.experiments.folder import ExperimentFolder, hash_of
 from agent.experiments.members import complete, parse_in_modes, parse_member, with_parameters
@@ -170,6 +171,25 @@ def _parameters_by_suite(
     return {each.name: checked({**shared, **dict(wanted.get(each.name, {}))}) for each in suites}
 
 
+def open_to_extend(
+    data: Path, evaluation: str, wanted: Wanted, settings: Settings
+) -> ExperimentFolder:
+    """Open the folder of an evaluation with what is wanted besides: members, tasks, or both."""
+    folder = ExperimentFolder.open(data, evaluation, "evaluation")
+    known = folder.definition
+    members = known.members
+    if given := list(wanted.members):
+        default = settings.model if settings.base_url else ""
+        every = with_members(members, _parsed_members(given), default, wanted.models)
+        members = (*members, *_complete_members(every, wanted.models, settings)[len(members) :])
+    names = wanted.listed or [suite.name for suite in known.suites_by_name]
+    preset = wanted.preset or next((each.preset for each in known.suites), "")
+    asks = wanted.listed or wanted.data or wanted.limit is not None
+    loaded = load_configured(names, replace(wanted, preset=preset)) if asks else []
+    extend(folder, members, loaded)
+    return folder
+
+
 def open_to_resume(
     data: Path, evaluation: str, wanted: Wanted, settings: Settings
 ) -> ExperimentFolder:
@@ -179,8 +199,9 @@ def open_to_resume(
     given, judge = wanted.listed, known.judge
     names = [each if isinstance(each, str) else each.name for each in given]
     known_judge = judge.model if judge and isinstance(wanted.judge, str) else judge
-    known_names = [suite.name for suite in known.suites]
-    repeats = by_suite("repeat", wanted.repeat, known.suites)
+    known_suites = known.suites_by_name
+    known_names = [suite.name for suite in known_suites]
+    repeats = by_suite("repeat", wanted.repeat, known_suites)
     others = [
         what
         for what, differs in (
@@ -190,16 +211,16 @@ def open_to_resume(
             ("another judge", wanted.judge and wanted.judge != known_judge),
             ("other repetitions", any(
                 suite.name in repeats and repeats[suite.name] != known.repetitions_of(suite)
-                for suite in known.suites
+                for suite in known_suites
             )),
-            ("another extraction", _extraction_of(known.suites, wanted.extraction)
-             != [suite.extraction for suite in known.suites]),
+            ("another extraction", _extraction_of(known_suites, wanted.extraction)
+             != [suite.extraction for suite in known_suites]),
         )
         if differs
     ]  # fmt: skip
     if not others and (wanted.data or wanted.limit is not None):
         loaded = load_configured(given or known_names, wanted)
-        if [hash_of(each) for each in loaded] != [suite.sha256 for suite in known.suites]:
+        if [hash_of(each) for each in loaded] != [suite.sha256 for suite in known_suites]:
             others = ["other tasks"]
     if others:
         raise UsageError(
@@ -249,10 +270,14 @@ def _members_of(
     members: "Iterable[str | Member]", settings: Settings, models: Mapping[str, ModelArgument]
 ) -> tuple[Member, ...]:
     """Return members with models and labels; a text without a mode stands for both modes."""
+    return _complete_members(_parsed_members(list(members) or [""]), models, settings)
+
+
+def _parsed_members(members: "Iterable[str | Member]") -> list[Member]:
     found = list[Member]()
-    for each in list(members) or [""]:
+    for each in members:
         if isinstance(each, Member):
             found.append(each)
         else:
             found += [member for member, _ in parse_in_modes(each)]
-    return _complete_members(found, models, settings)
+    return found

@@ -258,6 +258,7 @@ class Studio:
         on_run: Callable[[str, Run], None] | None = None,
         title: str = "",
         resume: str = "",
+        extend: bool = False,
         retry_infrastructure: bool = False,
         placement: "Placement | None" = None,
     ) -> "EvaluationResult":
@@ -293,6 +294,8 @@ class Studio:
                 are done, and answers without a score are scored. What it was started with is
                 known then, and may be left out; keys are not, so ``models`` and ``judge_model``
                 are given again.
+            extend: With ``resume``: add the members and tasks that it has not. Of a known suite,
+                name a larger ``limit`` or other ``data``; only what is new is run.
             retry_infrastructure: With ``resume``: repeat the runs that failed by an
                 infrastructure error, too.
             placement: Carries out the runs elsewhere, such as ``agent.cluster.cluster.Cluster``;
@@ -312,11 +315,11 @@ class Studio:
             extraction=extraction, parameters=parameters or {}, preset=preset, title=title,
             models=models or {},
         )  # fmt: skip
-        folder = (
-            definitions.open_to_resume(self._data, resume, wanted, self.settings)
-            if resume
-            else definitions.create_evaluation(self._data, wanted, self.settings, concurrency)
-        )
+        if resume:
+            open_known = definitions.open_to_extend if extend else definitions.open_to_resume
+            folder = open_known(self._data, resume, wanted, self.settings)
+        else:
+            folder = definitions.create_evaluation(self._data, wanted, self.settings, concurrency)
         plan = experiments.Plan(
             settings=self.settings, create_run=self.create_run, place_run=self.place_member_run,
             models=models, judge=judge_model, concurrency=concurrency, stop=stop,
@@ -324,6 +327,26 @@ class Studio:
             placement=placement,
         )  # fmt: skip
         return experiments.carry_out(folder, plan, experiments.EvaluationResult)
+
+    def merge(self, evaluations: "Iterable[str]", *, title: str = "") -> "EvaluationResult":
+        """Make one evaluation of the runs of several; nothing is run.
+
+        Args:
+            evaluations: Their ids, in this data folder. Suites of the same name must have been
+                carried out and graded alike.
+            title: A title for the page's list.
+
+        Raises:
+            UsageError: They cannot be merged.
+            RunError: There is no such evaluation.
+        """
+        from agent.api.experiments import EvaluationResult, open_result
+        from agent.experiments.combine.merge import merge
+        from agent.experiments.folder import ExperimentFolder
+
+        self._provider()
+        folders = [ExperimentFolder.open(self._data, each, "evaluation") for each in evaluations]
+        return open_result([self._data], merge(folders, title).id, EvaluationResult)
 
     def comparison(self, comparison: str) -> "ComparisonResult":
         """Return a recorded comparison as it is now, also one that was started on the page.

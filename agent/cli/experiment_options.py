@@ -8,7 +8,8 @@ from agent.grading.checks import OFFERED
 from agent.models.parameters import PARAMETERS
 from agent.util.cli_types import positive_int
 
-COMMANDS = ("compare", "eval")
+MERGE = "eval merge"
+COMMANDS = ("compare", "eval", MERGE)
 _MEMBER = "model=NAME,base-url=URL,max-steps=N,temperature=T,label=TEXT,key-file=FILE"
 _JUDGE = (
     "model=NAME,base-url=URL,votes=N,temperature=T,max-tokens=N,prompt-file=FILE,right=WORD,"
@@ -25,6 +26,7 @@ def add_commands(commands: Any) -> None:
     _add_eval(
         commands.add_parser("eval", help="evaluate models on suites of tasks with known answers")
     )
+    _add_merge(commands.add_parser(MERGE, help="make one table of the runs of several evaluations"))
 
 
 def _add_compare(parser: argparse.ArgumentParser) -> None:
@@ -78,12 +80,24 @@ def _add_eval(parser: argparse.ArgumentParser) -> None:
     add("--resume", metavar="ID", nargs="?", const="", default=None,
         help="continue the evaluation in --output, or the one with this id; runs that have ended "
         "are not repeated")  # fmt: skip
+    add("--extend", action="store_true",
+        help="with --resume: add the --member and the tasks (--limit, --data, suites) that it has "
+        "not; only what is new is run")  # fmt: skip
     add("--retry-infrastructure", action="store_true",
         help="with --resume: repeat the runs that failed by an infrastructure error, too",
     )  # fmt: skip
     add("--ray", metavar="ADDRESS", default="",
         help="carry out the runs on the nodes of a Ray cluster: its address, or local for one on "
         "this machine")  # fmt: skip
+
+
+def _add_merge(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("evaluations", metavar="EVALUATION", nargs="+",
+        help="ids of evaluations, or the folders of their results (--output)")  # fmt: skip
+    add("-o", "--output", metavar="DIR", type=Path,
+        help="folder for the table, the figure and the report")  # fmt: skip
+    add("--title", metavar="TEXT", default="", help="a title for the page's list")
 
 
 def _add_shared(

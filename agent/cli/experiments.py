@@ -10,6 +10,7 @@ from typing import Any
 
 from agent.api.models import ModelArgument
 from agent.api.studio import Studio
+from agent.cli.experiment_options import MERGE
 from agent.cli.result_folder import ProgressReport, ResultFolder, print_line
 from agent.cli.score import UNSCORED
 from agent.cli.startup import STOPPED, begin_collection
@@ -45,6 +46,8 @@ def run_command(options: argparse.Namespace, settings: Settings) -> int:
         stopped.
     """
     begin_collection()
+    if options.command == MERGE:
+        return merge(options, settings)
     evaluates, resume = options.command == "eval", options.resume is not None
     if resume and not options.resume and options.output is None:
         the_id = "the evaluation's id, or " if evaluates else ""
@@ -107,6 +110,8 @@ def _evaluation(options: argparse.Namespace, settings: Settings) -> dict[str, An
         raise UsageError("Name one or more suites, such as: eval aime,chembench")
     if options.retry_infrastructure and options.resume is None:
         raise UsageError("--retry-infrastructure needs --resume.")
+    if options.extend and options.resume is None:
+        raise UsageError("--extend needs --resume.")
     members, models = parse_members(options.members, settings, in_modes=True)
     judge, judge_model = parse_judge(options.judge, DEFAULT_VOTES)
     suites = [name.strip() for name in options.suites.split(",") if name.strip()]
@@ -116,7 +121,29 @@ def _evaluation(options: argparse.Namespace, settings: Settings) -> dict[str, An
         "extraction": _extraction(options.extraction), "judge": judge, "judge_model": judge_model,
         "repeat": _numbers("--repeat", options.repeat), "preset": options.preset,
         "parameters": _parameters(options), "retry_infrastructure": options.retry_infrastructure,
+        "extend": options.extend,
     }  # fmt: skip
+
+
+def merge(options: argparse.Namespace, settings: Settings) -> int:
+    """Make one evaluation of several, print its results and write its files; return 0."""
+    output = ResultFolder(options.output, "evaluation")
+    known = [
+        ResultFolder(Path(each), "evaluation").known_id if Path(each).is_dir() else each
+        for each in options.evaluations
+    ]
+    if "" in known:
+        raise UsageError(f"{options.evaluations[known.index('')]} holds no evaluation.")
+    if output.known_id:
+        raise UsageError(f"{options.output} holds results already. Choose another folder.")
+    with (
+        output.lock_existing(settings, known[0]) as data,
+        Studio(replace(settings, warm_sandboxes=0), data=data) as studio,
+    ):
+        result = studio.merge(known, title=options.title)
+        output.remember(result.id, data.path)
+        output.finish(result)
+    return 0
 
 
 def _numbers(option: str, text: str) -> int | dict[str, int] | None:

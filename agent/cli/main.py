@@ -145,6 +145,7 @@ def _execute(
 
 
 def _words(arguments: Sequence[str] | None) -> list[str]:
-    """Return the arguments (None: the process's own), ``train report`` as one word."""
+    """Return the arguments (None: the process's own); ``train report`` is one word."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    return [training.REPORT, *words[2:]] if words[:2] == training.REPORT.split() else words
+    joined = " ".join(words[:2])
+    return [joined, *words[2:]] if joined in (training.REPORT, experiment_options.MERGE) else words

@@ -77,7 +77,7 @@ def describe(
 
 def title_of(folder: ExperimentFolder) -> str:
     """Return the title that the user gave, or the suites' titles, or the task's first line."""
-    suites = folder.definition.suites
+    suites = folder.definition.suites_by_name
     if folder.title or not suites:
         return folder.title or title_for_task(folder.definition.task)
     return ", ".join(f"{suite.title} (sample)" if suite.sample else suite.title for suite in suites)
@@ -190,7 +190,7 @@ def _results(folder: ExperimentFolder, cells: Sequence[Sequence[Cell]]) -> dict[
         suite.judge_prompt for suite in definition.suites if suite.scorer == "judge"
     )
     return {
-        "suites": [_suite_to_json(suite, definition) for suite in definition.suites],
+        "suites": [_suite_to_json(suite, definition) for suite in definition.suites_by_name],
         "domains": [each["domain"] for each in results if each["domain"] not in (ALL, MEAN)],
         "preset": _preset_to_json(definition),
         "concurrency": definition.concurrency,

@@ -6,7 +6,7 @@ answers.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -133,7 +133,7 @@ class SuiteInfo(SuiteDescription):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experiment:
-    """The definition of an experiment; it never changes.
+    """The definition of an experiment; members and tasks may be added at its end.
 
     Attributes:
         task: The task's text; empty if there are suites, whose tasks are in the folder.
@@ -175,6 +175,17 @@ class Experiment:
         """The number of runs."""
         tasks = sum(each.tasks * self.repetitions_of(each) for each in self.suites)
         return len(self.members) * (tasks if self.suites else self.repetitions)
+
+    @property
+    def suites_by_name(self) -> tuple[SuiteInfo, ...]:
+        """Each suite once, with all of its tasks; a batch that was added later is a part of it."""
+        found: dict[str, SuiteInfo] = {}
+        for suite in self.suites:
+            known = found.get(suite.name)
+            found[suite.name] = replace(
+                known, tasks=known.tasks + suite.tasks, sha256=f"{known.sha256} {suite.sha256}"
+            ) if known else suite  # fmt: skip
+        return tuple(found.values())
 
     def repetitions_of(self, suite: SuiteInfo | Suite) -> int:
         """Return how often each member does each task of a suite."""

@@ -11,9 +11,10 @@
                             inputs/<sha256>   the tasks' documents, each once; a comparison's
                                               while runs are still to be started
 
-The definition never changes; its owner may change the title, shared links, and whether it is
-pinned or stopped. The two lists are append-only (``agent.util.entry_list``). Nothing of a run is
-copied, and an evaluation continues without the data that its tasks came from.
+The definition only grows: members and tasks are added at its end (``extend``). Its owner may change
+the title, shared links, and whether it is pinned or stopped. The two lists are append-only
+(``agent.util.entry_list``). Nothing of a run is copied, and an evaluation continues without the
+data that its tasks came from.
 """
 
 import hashlib
@@ -27,6 +28,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -228,6 +230,19 @@ class ExperimentFolder:
         """Replace the digests of its shared links."""
         self._update(share_link_digests=tuple(digests))
 
+    def extend(self, definition: Experiment, suites: Sequence[Suite]) -> None:
+        """Add the members that a definition has besides, and tasks after the known ones.
+
+        The indexes of what is there stay. Raises ``OSError``; then nothing is added.
+        """
+        added = tuple(SuiteInfo.of(each, hash_of(each)) for each in suites)
+        if suites:
+            _append_tasks(self.path, self.definition.task_count, suites)
+        self._update(definition=replace(definition, suites=(*self.definition.suites, *added)))
+        self.definition = self._record.definition
+        for name in ("tasks", "suite_of"):
+            vars(self).pop(name, None)
+
     def delete(self) -> None:
         """Delete the folder; the runs remain. Raises ``OSError``."""
         with self._lock:
@@ -249,9 +264,9 @@ class ExperimentFolder:
             found = tuple(_task_from_json(line, inputs) for line in lines)
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise RunError(f"The tasks of evaluation {self.id} cannot be read.") from error
-        if len(found) != self.definition.task_count:
+        if len(found) < self.definition.task_count:
             raise RunError(f"The tasks of evaluation {self.id} are incomplete.")
-        return found
+        return found[: self.definition.task_count]  # an extension may have been interrupted
 
     @cached_property
     def suite_of(self) -> tuple[SuiteInfo, ...]:
@@ -295,6 +310,12 @@ class ExperimentFolder:
         )  # fmt: skip
         self._runs.add(entry)
         return entry
+
+    def take_over(self, entry: RunEntry, score: ScoreEntry | None) -> None:
+        """Record a run and its score as another experiment has them. Raises ``OSError``."""
+        self._runs.add(entry)
+        if score is not None:
+            self._scores.add(score)
 
     def score(self, run: str) -> ScoreEntry | None:
         """Return the last score of a run; None if it has none."""
@@ -362,9 +383,17 @@ def hash_of(suite: Suite) -> str:
 
 def _write_tasks(folder: Path, suites: Iterable[Suite]) -> None:
     """Write the tasks and their documents into a new folder."""
-    inputs = folder / INPUTS
-    inputs.mkdir(mode=0o700)
-    with (folder / _TASKS).open("wb") as file:
+    (folder / INPUTS).mkdir(mode=0o700)
+    (folder / _TASKS).touch()
+    _append_tasks(folder, 0, suites)
+
+
+def _append_tasks(folder: Path, count: int, suites: Iterable[Suite]) -> None:
+    """Write tasks and their documents after the first ``count`` tasks, atomically."""
+    inputs, path = folder / INPUTS, folder / _TASKS
+    new = path.with_name(f"{path.name}.new")
+    with path.open("rb") as known, new.open("wb") as file:
+        file.writelines(islice(known, count))
         for suite in suites:
             for task in suite.tasks:
                 digests = {name: _digest(content) for name, content in task.inputs.items()}
@@ -372,6 +401,7 @@ def _write_tasks(folder: Path, suites: Iterable[Suite]) -> None:
                     if not (inputs / digest).exists():
                         (inputs / digest).write_bytes(content_bytes(task.inputs[name]))
                 file.write(_task_to_json(task, digests))
+    new.replace(path)
 
 
 def _task_to_json(task: EvalTask, inputs: Mapping[str, str]) -> bytes:

@@ -180,7 +180,7 @@ def cells_of(
 
 def counts_of(experiment: Experiment, known: Mapping[OutcomeName, int]) -> dict[str, int]:
     """Return the number of runs by outcome, ``done`` and the ``total``; others are waiting."""
-    total = experiment.run_count
+    total = sum(known.values()) if experiment.from_runs else experiment.run_count
     found: dict[str, int] = {name: known.get(name, 0) for name in OUTCOMES}
     found["waiting"] += total - sum(found.values())
     return {**found, "done": sum(found[name] for name in DONE), "total": total}

@@ -109,7 +109,7 @@ class RunListing:
                 "verdict": described["verdict"]["text"] if described else "",
             }
         return row | {
-            "suites": [suite.title for suite in folder.definition.suites],
+            "suites": [suite.title for suite in folder.definition.suites_by_name],
             "counts": live.counts() if described else None,
             "runs": len(live.run_ids()),
         }

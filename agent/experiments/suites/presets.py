@@ -83,7 +83,7 @@ def departures(definition: Experiment) -> list[str]:
     """Return in what an experiment departs from the preset of its suites, one text for each."""
     if not any(suite.preset for suite in definition.suites):
         return []
-    found = [text for suite in definition.suites for text in _of_suite(suite, definition)]
+    found = [text for suite in definition.suites_by_name for text in _of_suite(suite, definition)]
     for member in definition.members:
         found += _of_member(member)
     return [*found, *_of_judge(definition)]

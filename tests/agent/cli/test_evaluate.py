@@ -60,6 +60,31 @@ def test_an_evaluation_prints_its_results_and_repeats_infrastructure_errors_alon
     assert stored["results"][0]["members"][1]["n"] == 3
 
 
+@pytest.mark.nightly
+def test_an_evaluation_grows_and_is_merged(tmp_path: Path, command: Command) -> None:
+    first, second, both = (str(tmp_path / name) for name in ("first", "second", "both"))
+    member = ("--member", "plain,model=m,label=First")
+    with Endpoint(solve) as endpoint:
+        options = ("eval", "aime", "--limit", "2", *member, "--output")
+        assert command(endpoint.url, *options, first).returncode == 0
+        more = ("--limit", "3", "--repeat", "aime=1", "--member", "plain,model=weak,label=Weak")
+        grown = command(endpoint.url, "eval", "--resume", "--extend", *more, "--output", first)
+        assert grown.returncode == 0, grown.stderr
+        assert len(endpoint.requests) == 2 + 1 + 3
+        assert command(endpoint.url, *options, second, "--temperature", "aime=0.5").returncode == 0
+        assert endpoint.requests[-1]["temperature"] == 0.5
+        refused = command(endpoint.url, "eval", "merge", first, second, "-o", both)
+        assert "not carried out alike: parameters" in refused.stderr
+        third = str(tmp_path / "third")
+        assert command(endpoint.url, *options, third).returncode == 0
+        merged = command(endpoint.url, "eval", "merge", first, third, "-o", both)
+        assert merged.returncode == 0, merged.stderr
+    stored = json.loads((tmp_path / "both" / "evaluation.json").read_text())
+    labels = [each["label"] for each in stored["members"]]
+    assert labels == ["First", "Weak", "First (2)"]
+    assert [each["n"] for each in stored["results"][0]["members"]] == [3, 3, 2]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -68,6 +93,11 @@ def test_an_evaluation_prints_its_results_and_repeats_infrastructure_errors_alon
         (("ugphysics", "--member", "plain"), "scored by a judge"),
         (("aime", "--retry-infrastructure"), "needs --resume"),
         (("--resume",), "--output DIR"),
+        (("aime", "--extend"), "needs --resume"),
+        (("aime", "--repeat", "aime=0"), "aime must be a number, 1 or more"),
+        (("aime", "--limit", "x=3"), "limit: “x” is not evaluated"),
+        (("aime", "--temperature", "aime=9"), "--temperature: must be a number from 0 to 2"),
+        (("merge", "unknown-id"), "does not exist"),
         (("--resume", "unknown-id"), "does not exist"),
         (("aime,,chembench", "--data", "somewhere"), "SUITE=PATH, one of aime, chembench."),
         (("aime", "--member", "colour=red"), "The member “colour=red”: “colour=red” is none of"),

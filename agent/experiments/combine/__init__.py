@@ -1,0 +1,1 @@
+"""Experiments that grow: further members and tasks, and several as one table."""

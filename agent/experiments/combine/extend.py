@@ -1,0 +1,99 @@
+"""Add members and tasks to an evaluation; what has ended stays, and only what is new is run."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import fields, replace
+
+from agent.errors import UsageError
+from agent.experiments.experiment import Experiment, Member, check
+from agent.experiments.folder import ExperimentFolder
+from agent.experiments.members import complete
+from agent.experiments.suite import Suite, SuiteDescription
+from agent.util.text import quote
+
+
+def with_members(
+    known: Sequence[Member], given: Sequence[Member], model: str = "", keyed: Collection[str] = ()
+) -> tuple[Member, ...]:
+    """Return the known members and those of the given ones that are not among them.
+
+    A given member whose label is missing or taken gets one that tells it from the others.
+
+    Args:
+        model: The model of a given member that names none.
+        keyed: Labels of given members with keys of their own, which must stay.
+    """
+    bare = [replace(each, label="") for each in known]
+    named = [each if each.model or each.base_url else replace(each, model=model) for each in given]
+    taken = {each.label for each in known}
+    new = [
+        replace(each, label="") if each.label in taken - set(keyed) else each
+        for each in named
+        if replace(each, label="") not in bare
+    ]
+    return complete([*known, *new], model)
+
+
+def extend(
+    folder: ExperimentFolder, members: Sequence[Member], suites: Sequence[Suite]
+) -> tuple[int, int]:
+    """Add members and tasks that an evaluation has not; return how many of each.
+
+    Args:
+        members: Members, completed; see ``with_members``.
+        suites: Suites as they are now. Their tasks are added as the known suite is run: its
+            prompt, reading of answers and repetitions stay.
+
+    Raises:
+        UsageError: A task with a known id is another one now, or the whole is too large.
+    """
+    known = folder.definition
+    added = [batch for each in suites if (batch := _new_tasks(folder, each)).tasks]
+    grown = replace(known, members=tuple(members))
+    check(grown, _whole(folder, added))
+    if len(members) > len(known.members) or added:
+        folder.extend(grown, added)
+    return len(members) - len(known.members), sum(len(each.tasks) for each in added)
+
+
+def _new_tasks(folder: ExperimentFolder, suite: Suite) -> Suite:
+    """Return a suite with those of its tasks that are not known, as the known suite is run."""
+    known = {
+        task.id: task
+        for task, of in zip(folder.tasks, folder.suite_of, strict=True)
+        if of.name == suite.name
+    }
+    for task in suite.tasks:
+        other = known.get(task.id)
+        if other and (other.text, other.expected) != (task.text, task.expected):
+            raise UsageError(f"{suite.title}: the task {quote(task.id)} is another one now.")
+    info = next((each for each in folder.definition.suites if each.name == suite.name), None)
+    if info is not None:
+        own = {each.name: getattr(info, each.name) for each in fields(SuiteDescription)}
+        suite = replace(suite, **own)
+    return replace(suite, tasks=tuple(task for task in suite.tasks if task.id not in known))
+
+
+def _whole(folder: ExperimentFolder, added: Sequence[Suite]) -> list[Suite]:
+    """Return all suites once, with their known and their new tasks, to be checked."""
+    found = suites_of(folder)
+    for batch in added:
+        known = found.get(batch.name)
+        found[batch.name] = replace(known, tasks=(*known.tasks, *batch.tasks)) if known else batch
+    return list(found.values())
+
+
+def suites_of(folder: ExperimentFolder) -> dict[str, Suite]:
+    """Return an evaluation's suites with their tasks, by name."""
+    found: dict[str, Suite] = {}
+    for task, info in zip(folder.tasks, folder.suite_of, strict=True):
+        known = found.get(info.name)
+        if known is None:
+            own = {each.name: getattr(info, each.name) for each in fields(SuiteDescription)}
+            known = Suite(**own)
+        found[info.name] = replace(known, tasks=(*known.tasks, task))
+    return found
+
+
+def is_judged(definition: Experiment) -> bool:
+    """Whether answers of a suite are decided by a judge."""
+    return any(suite.scorer == "judge" for suite in definition.suites)

@@ -1,0 +1,135 @@
+"""Several evaluations as one: the members of all of them, over the tasks of all of them.
+
+The runs stay where they are; the merged evaluation only names them. Nothing is run.
+"""
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+
+from agent.errors import UsageError
+from agent.experiments.combine.extend import is_judged, suites_of
+from agent.experiments.experiment import MAX_LABEL, MAX_MEMBERS, Experiment, Judge, Member, check
+from agent.experiments.folder import ExperimentFolder
+from agent.experiments.suite import EvalTask, Suite, SuiteDescription
+from agent.util.text import quote
+
+_MAY_DIFFER = ("repeat",)
+_Place = tuple[str, str]
+"""The name of a suite, and the id of one of its tasks."""
+
+
+def merge(folders: Sequence[ExperimentFolder], title: str = "") -> ExperimentFolder:
+    """Create an evaluation from the runs of two or more, which must ask and grade alike.
+
+    Raises:
+        UsageError: They are not of one data folder, a suite or a task of the same name differs,
+            or there are too many members.
+    """
+    _check_places(folders)
+    suites = _merged_suites(folders)
+    members = _merged_members(folders)
+    definition = Experiment(
+        members=members,
+        repetitions=max(each.definition.repetitions for each in folders),
+        judge=_judge_of(folders),
+        owner=folders[0].owner,
+        from_runs=True,
+    )
+    check(definition, suites)
+    merged = ExperimentFolder.create(folders[0].data, definition, suites, title)
+    places = {place: at for at, place in enumerate(_places(merged))}
+    first = 0
+    for folder in folders:
+        own, scores = _places(folder), folder.scores()
+        for entry in folder.runs():
+            moved = replace(entry, task=places[own[entry.task]], member=first + entry.member)
+            merged.take_over(moved, scores.get(entry.run))
+        first += len(folder.definition.members)
+    return merged
+
+
+def _check_places(folders: Sequence[ExperimentFolder]) -> None:
+    if len(folders) < 2 or len({each.id for each in folders}) < len(folders):
+        raise UsageError("Name two or more evaluations, each once.")
+    for folder in folders:
+        if not folder.definition.suites:
+            raise UsageError(f"{folder.id} is a comparison; evaluations are merged.")
+    if len({_resolved(each.data) for each in folders}) > 1:
+        raise UsageError(
+            "The evaluations are in different data folders. Wait until each has ended, or close "
+            "the page, so that their runs move to one."
+        )
+
+
+def _resolved(path: Path) -> Path:
+    return path.resolve()
+
+
+def _merged_suites(folders: Sequence[ExperimentFolder]) -> list[Suite]:
+    found: dict[str, Suite] = {}
+    for folder in folders:
+        for name, suite in suites_of(folder).items():
+            repeat = folder.definition.repetitions_of(suite)
+            known = found.get(name)
+            if known is None:
+                found[name] = replace(suite, repeat=repeat)
+                continue
+            _check_alike(known, suite)
+            tasks = {task.id: task for task in known.tasks}
+            for task in suite.tasks:
+                _check_same(suite, tasks.get(task.id, task), task)
+                tasks.setdefault(task.id, task)
+            most = max(repeat, known.repeat)
+            found[name] = replace(known, tasks=tuple(tasks.values()), repeat=most)
+    return list(found.values())
+
+
+def _check_alike(known: Suite, other: Suite) -> None:
+    """Refuse suites that were asked or graded in another way: their scores do not compare."""
+    different = [
+        each.name.replace("_", " ")
+        for each in fields(SuiteDescription)
+        if each.name not in _MAY_DIFFER and getattr(known, each.name) != getattr(other, each.name)
+    ]
+    if different:
+        raise UsageError(
+            f"{known.title} was not carried out alike: {', '.join(different)}. Scores of different "
+            "settings are not merged."
+        )
+
+
+def _check_same(suite: Suite, known: EvalTask, other: EvalTask) -> None:
+    if (known.text, known.expected) != (other.text, other.expected):
+        raise UsageError(f"{suite.title}: the task {quote(known.id)} is not the same in all.")
+
+
+def _merged_members(folders: Sequence[ExperimentFolder]) -> tuple[Member, ...]:
+    members = [each for folder in folders for each in folder.definition.members]
+    if len(members) > MAX_MEMBERS:
+        raise UsageError(f"An evaluation has at most {MAX_MEMBERS} members, not {len(members)}.")
+    labels = list[str]()
+    for member in members:
+        label, number = member.label, 1
+        while label in labels:
+            number += 1
+            label = f"{member.label[: MAX_LABEL - 5]} ({number})"
+        labels.append(label)
+    return tuple(
+        replace(member, label=label) for member, label in zip(members, labels, strict=True)
+    )
+
+
+def _judge_of(folders: Sequence[ExperimentFolder]) -> Judge | None:
+    """Return the judge of all; refuse different ones."""
+    found = [each.definition.judge for each in folders if is_judged(each.definition)]
+    if any(replace(each, base_url="") != replace(found[0], base_url="") for each in found
+           if each and found[0]):  # fmt: skip
+        raise UsageError("The answers were decided by different judges. Their scores differ.")
+    return next(filter(None, found), None)
+
+
+def _places(folder: ExperimentFolder) -> list[_Place]:
+    return [
+        (suite.name, task.id) for task, suite in zip(folder.tasks, folder.suite_of, strict=True)
+    ]

@@ -1,0 +1,117 @@
+"""Evaluations that grow by members and tasks, and several that become one."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.errors import UsageError
+from agent.experiments.combine.extend import extend, with_members
+from agent.experiments.combine.merge import merge
+from agent.experiments.description import describe
+from agent.experiments.experiment import Judge, Member
+from agent.experiments.folder import ExperimentFolder
+from agent.experiments.outcomes import missing
+from agent.grading.checks import Grade
+from agent.runs.summary import Summary
+from tests.support.evaluations.stored import MEMBERS, create, summary
+from tests.support.evaluations.suites import of_domain, sums
+
+OTHER = Member(label="", mode="plain", model="other")
+
+
+def run_all(folder: ExperimentFolder, value: float, prefix: str = "r") -> dict[str, Summary | None]:
+    """Record what is missing as ended runs with a score."""
+    found: dict[str, Summary | None] = {}
+    for key in missing(folder, {}):
+        run = f"{prefix}-{'-'.join(map(str, key))}"
+        folder.add_run(*key, run)
+        folder.add_score(run, Grade(score=value, votes=(value,), grader="math/lenient/3"), "42")
+        found[run] = summary(folder.definition.members[key[1]].mode)
+    return found
+
+
+def test_members_and_tasks_are_added_and_only_they_are_run(tmp_path: Path) -> None:
+    folder = create(tmp_path, [sums(2), sums(1, "more", domain="physics")])
+    known = run_all(folder, 1.0)
+    members = with_members(folder.definition.members, [MEMBERS[0], replace(OTHER, label="plain")])
+    assert [each.label for each in members] == ["plain", "sandbox", "other, Without sandbox"]
+    assert extend(folder, members, [sums(4)]) == (1, 2)
+
+    again = ExperimentFolder.open(tmp_path, folder.id)
+    assert [task.id for task in again.tasks] == ["1", "2", "1", "3", "4"]
+    new = [(0, 2, 1), (1, 2, 1), (2, 2, 1), *((task, at, 1) for task in (3, 4) for at in range(3))]
+    assert missing(again, known) == new
+    described = describe(again, known)
+    assert [(each["name"], each["tasks"]) for each in described["suites"]] == [
+        ("sums", 4), ("more", 1),
+    ]  # fmt: skip
+    assert [each["n"] for each in of_domain(described, "mathematics")] == [2, 2, 0]
+    assert extend(again, members, [sums(4)]) == (0, 0)
+
+
+def test_an_interrupted_extension_adds_nothing(tmp_path: Path) -> None:
+    folder = create(tmp_path, [sums(2)])
+    before = (folder.path / "evaluation.json").read_bytes()
+    extend(folder, folder.definition.members, [sums(4)])
+    (folder.path / "evaluation.json").write_bytes(before)  # killed before the record was written
+    again = ExperimentFolder.open(tmp_path, folder.id)
+    assert [task.id for task in again.tasks] == ["1", "2"]
+    assert extend(again, again.definition.members, [sums(3)]) == (0, 1)
+    assert [task.id for task in ExperimentFolder.open(tmp_path, folder.id).tasks] == list("123")
+
+
+def test_a_task_that_changed_is_not_added(tmp_path: Path) -> None:
+    folder = create(tmp_path, [sums(2)])
+    other = sums(2)
+    changed = replace(other, tasks=(replace(other.tasks[0], expected="3"),))
+    with pytest.raises(UsageError, match="the task '1' is another one now"):
+        extend(folder, folder.definition.members, [changed])
+
+
+def test_evaluations_merge_into_one_table(tmp_path: Path) -> None:
+    first = create(tmp_path, [sums(2)], repetitions=2)
+    second = create(tmp_path, [sums(3)], members=(replace(MEMBERS[0], model="other"),))
+    summaries = run_all(first, 1.0, "a") | run_all(second, 0.0, "b")
+    merged = merge([first, second], "Both")
+    described = describe(merged, summaries)
+    assert [each["label"] for each in described["members"]] == ["plain", "sandbox", "plain (2)"]
+    found = of_domain(described)
+    assert [(each["n"], each["score"]) for each in found] == [(2, 1.0), (2, 1.0), (3, 0.0)]
+    assert described["counts"]["done"] == described["counts"]["total"] == 11
+    assert described["state"] == "finished"
+    assert missing(merged, summaries) == []
+    score = ExperimentFolder.open(tmp_path, merged.id).score("b-2-0-1")
+    assert score is not None
+    assert score.votes == (0.0,)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"extraction": "reference"}, "was not carried out alike: extraction"),
+        ({"prompt": "general"}, "was not carried out alike: prompt"),
+        ({"preset": "paper", "parameters": {"seed": 1}}, "alike: preset, parameters"),
+    ],
+)
+def test_what_was_carried_out_otherwise_is_not_merged(
+    tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    first, second = create(tmp_path, [sums(1)]), create(tmp_path, [sums(1, **changes)])
+    with pytest.raises(UsageError, match=message):
+        merge([first, second])
+
+
+def test_other_evaluations_that_do_not_merge(tmp_path: Path) -> None:
+    first = create(tmp_path, [sums(1)])
+    elsewhere = create(tmp_path / "other", [sums(1)])
+    for folders, message in (
+        ([first], "two or more"),
+        ([first, first], "each once"),
+        ([first, elsewhere], "different data folders"),
+        ([create(tmp_path, [sums(1, scorer="judge")], judge=Judge(model=name))
+          for name in ("a", "b")], "different judges"),
+    ):  # fmt: skip
+        with pytest.raises(UsageError, match=message):
+            merge(folders)
