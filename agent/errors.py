@@ -49,6 +49,10 @@ class SettingError(StudioError):
     """A setting has a wrong value. The text begins with the setting's key."""
 
 
+class NotConfirmed(StudioError):
+    """Something was not started, because who asked for it did not confirm it."""
+
+
 class UsageError(StudioError):
     """The Python API was called with a wrong argument or at the wrong time."""
 

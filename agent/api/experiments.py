@@ -13,18 +13,22 @@ from agent.api import arguments
 from agent.api.models import ModelArgument, select_model
 from agent.api.placement import Placement, RunOrder, portable_inputs, portable_model
 from agent.api.run import Run
-from agent.errors import StudioError, TaskError, UsageError, WorkspaceError
+from agent.data_folder import candidate_folders
+from agent.errors import NotConfirmed, StudioError, TaskError, UsageError, WorkspaceError
+from agent.experiments.combine.extend import suites_of
 from agent.experiments.description import describe
 from agent.experiments.documents import measure_documents
 from agent.experiments.experiment import MAX_CONCURRENCY, Judge, Kind, Member
 from agent.experiments.folder import ExperimentFolder, Key
 from agent.experiments.outcomes import Summaries, in_turn, infrastructure, missing, unscored
+from agent.experiments.preflight.checks import Preflight, preflight
 from agent.experiments.process import registered
 from agent.experiments.publish import exports
 from agent.experiments.publish.publication import published
 from agent.experiments.runner import Progress, Runner, StartedRun
 from agent.experiments.scoring import judge_access
 from agent.experiments.setup import set_up, with_request
+from agent.grading.checks import JudgeAccess
 from agent.history import records
 from agent.history.index import History
 from agent.models.base import Model, ModelConfig
@@ -192,6 +196,7 @@ class Plan:
     on_run: Callable[[str, Run], None] | None
     retry_infrastructure: bool = False
     placement: Placement | None = None
+    confirm: Callable[[Preflight], bool] | None = None
 
     def argument_of(self, member: Member) -> ModelArgument:
         """Return what names a member's model; see ``member_argument``."""
@@ -235,6 +240,8 @@ def carry_out(folder: ExperimentFolder, plan: Plan, result: type[_R]) -> _R:
         folder, _Creator(folder, plan), partial(_model_to_test, folder, plan),
         judge_access(judge, model), plan.on_progress or (lambda _: None),
     )  # fmt: skip
+    if plan.confirm is not None:
+        _confirm(folder, plan, judge_access(judge, model), concurrency)
     folder.set_stopped(False)
     known = summaries(folder)
     keys = missing(folder, known)
@@ -249,6 +256,30 @@ def carry_out(folder: ExperimentFolder, plan: Plan, result: type[_R]) -> _R:
     by_label = {definition.members[index].label: why for index, why in problems.items()}
     ended = summaries(folder)
     return result(folder.id, describe(folder, ended), by_label, folder.data, ended)
+
+
+def _confirm(
+    folder: ExperimentFolder, plan: Plan, judge: JudgeAccess | None, concurrency: int
+) -> None:
+    """Check what an evaluation needs, and ask; raise ``NotConfirmed`` if it is not to start.
+
+    A new one is then deleted: nothing of it was run.
+    """
+    models: dict[int, Model] = {}
+    for index in range(len(folder.definition.members)):
+        with suppress(StudioError):  # the first run reports it
+            if (model := _model_to_test(folder, plan, index)) is not None:
+                models[index] = model
+    places = [folder.data, *candidate_folders(plan.settings.data)]
+    found = preflight(
+        folder.definition, list(suites_of(folder).values()), models, judge, plan.settings,
+        list(dict.fromkeys(places)), concurrency, plan.stop,
+    )  # fmt: skip
+    if plan.confirm is None or plan.confirm(found):
+        return
+    if not folder.runs():
+        folder.delete()
+    raise NotConfirmed("The evaluation was not started.")
 
 
 def open_result(places: Iterable[Path], experiment: str, result: type[_R]) -> _R:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from agent.api.experiments import ComparisonResult, EvaluationResult
     from agent.api.placement import Placement, RunOrder
     from agent.experiments.experiment import ExpectedAnswer, Judge, Member
+    from agent.experiments.preflight.checks import Preflight
     from agent.experiments.runner import Progress, StartedRun
     from agent.experiments.suite import Suite
     from agent.grading.checks import Extraction
@@ -261,6 +262,7 @@ class Studio:
         extend: bool = False,
         retry_infrastructure: bool = False,
         placement: "Placement | None" = None,
+        confirm: "Callable[[Preflight], bool] | None" = None,
     ) -> "EvaluationResult":
         """Evaluate models on suites of tasks with known answers, and return the results.
 
@@ -301,6 +303,9 @@ class Studio:
             placement: Carries out the runs elsewhere, such as ``agent.cluster.cluster.Cluster``;
                 ``concurrency`` is then by default what that has room for, and ``on_run`` is not
                 called.
+            confirm: Called before the first run with what was checked (``problems``,
+                ``findings``) and an ``estimate`` of tokens, time and cost. Return False to start
+                nothing, and ``NotConfirmed`` is raised.
 
         Raises:
             UsageError: An argument is not what it has to be.
@@ -324,7 +329,7 @@ class Studio:
             settings=self.settings, create_run=self.create_run, place_run=self.place_member_run,
             models=models, judge=judge_model, concurrency=concurrency, stop=stop,
             on_progress=on_progress, on_run=on_run, retry_infrastructure=retry_infrastructure,
-            placement=placement,
+            placement=placement, confirm=confirm,
         )  # fmt: skip
         return experiments.carry_out(folder, plan, experiments.EvaluationResult)
 

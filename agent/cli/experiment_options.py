@@ -86,6 +86,9 @@ def _add_eval(parser: argparse.ArgumentParser) -> None:
     add("--retry-infrastructure", action="store_true",
         help="with --resume: repeat the runs that failed by an infrastructure error, too",
     )  # fmt: skip
+    add("--yes", action="store_true",
+        help="start without asking; the checks and the estimate are printed all the same",
+    )  # fmt: skip
     add("--ray", metavar="ADDRESS", default="",
         help="carry out the runs on the nodes of a Ray cluster: its address, or local for one on "
         "this machine")  # fmt: skip

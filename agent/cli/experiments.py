@@ -12,13 +12,13 @@ from agent.api.models import ModelArgument
 from agent.api.studio import Studio
 from agent.cli.experiment_options import MERGE
 from agent.cli.result_folder import ProgressReport, ResultFolder, print_line
-from agent.cli.score import UNSCORED
-from agent.cli.startup import STOPPED, begin_collection
+from agent.cli.startup import STOPPED, UNSCORED, begin_collection
 from agent.cluster.connect import placement_on
 from agent.data_folder import DataFolder
 from agent.errors import DataFolderLocked, UsageError, WorkspaceError
 from agent.experiments.experiment import ExpectedAnswer, Judge, Member
 from agent.experiments.members import complete, parse_in_modes, parse_member
+from agent.experiments.preflight.confirmation import Confirmation
 from agent.grading.checks import DEFAULT_VOTES
 from agent.history.adopt_cli_runs import move_cli_runs
 from agent.models.base import ModelConfig
@@ -75,7 +75,7 @@ def run_command(options: argparse.Namespace, settings: Settings) -> int:
             on_progress=ProgressReport(output, data.path),
             resume=known,
         )
-    output.finish(result)
+        output.finish(result)  # before the runs move
     if stop.is_set:
         return STOPPED
     failed = evaluates and (result.state != "finished" or result.counts["infrastructure"])
@@ -121,7 +121,7 @@ def _evaluation(options: argparse.Namespace, settings: Settings) -> dict[str, An
         "extraction": _extraction(options.extraction), "judge": judge, "judge_model": judge_model,
         "repeat": _numbers("--repeat", options.repeat), "preset": options.preset,
         "parameters": _parameters(options), "retry_infrastructure": options.retry_infrastructure,
-        "extend": options.extend,
+        "extend": options.extend, "confirm": Confirmation(print_line, ask=not options.yes),
     }  # fmt: skip
 
 

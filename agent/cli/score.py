@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agent.cli.startup import UNSCORED
 from agent.errors import UsageError
 from agent.settings import Settings
 from agent.util.text import plural
@@ -14,8 +15,6 @@ from agent.util.text import plural
 if TYPE_CHECKING:
     from agent.grading.checks import JudgeAccess
     from agent.tasks.task import TaskRecord
-
-UNSCORED = 4  # the exit code if scores are missing
 
 
 def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

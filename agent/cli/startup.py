@@ -3,6 +3,7 @@
 import gc
 
 STOPPED = 130  # the exit code after a stop or Ctrl-C
+UNSCORED = 4  # the exit code if scores are missing
 
 
 def put_off_collection() -> None:

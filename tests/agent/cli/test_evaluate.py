@@ -72,7 +72,7 @@ def test_an_evaluation_grows_and_is_merged(tmp_path: Path, command: Command) -> 
         assert grown.returncode == 0, grown.stderr
         assert len(endpoint.requests) == 2 + 1 + 3
         assert command(endpoint.url, *options, second, "--temperature", "aime=0.5").returncode == 0
-        assert endpoint.requests[-1]["temperature"] == 0.5
+        assert endpoint.requests[-1].body["temperature"] == 0.5
         refused = command(endpoint.url, "eval", "merge", first, second, "-o", both)
         assert "not carried out alike: parameters" in refused.stderr
         third = str(tmp_path / "third")
