@@ -50,7 +50,7 @@ CREATE TABLE named_contents (
 CREATE INDEX named_contents_by_run ON named_contents (run);
 CREATE TABLE erasing (first INTEGER NOT NULL);
 """
-_SUMMARIES = "4: figures for comparisons, copied steps, passports"
+_SUMMARIES = "5: figures for comparisons, copied steps, passports, pictures"
 """The contents of the summaries; change it to have them made again from the journals."""
 
 _VERSION_TEXT = f"{_SCHEMA} {unicodedata.unidata_version} {_SUMMARIES}"

@@ -149,6 +149,8 @@ WORK: tuple[Row, ...] = (
         value=_metric("failed_commands"), text=integer, sandbox=True),
     Row(key="edits", label="Files edited", help="With the editor’s commands.",
         value=_metric("edits"), text=integer, sandbox=True),
+    Row(key="pictures", label="Pictures seen", help="By the model: viewed, or given to it.",
+        value=_metric("pictures"), text=integer),
     Row(key="outputs", label="Files handed back", help="In output/ at the end.",
         value=_metric("outputs"), text=integer, sandbox=True),
     Row(key="hosts", label="Network hosts", help="Hosts that answered, by the proxy’s log.",

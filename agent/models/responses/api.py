@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from agent.models.endpoint.api import Api, Requirement
 from agent.models.endpoint.pictures import REFUSES_PICTURES
 from agent.models.errors.failures import Failure, failure_in_chunk
-from agent.models.responses.request import DEVELOPER, conversation, parameters
+from agent.models.responses.request import DEVELOPER, PICTURES_AFTER, conversation, parameters
 from agent.models.responses.stream import ResponseParser
 
 _INSTRUCTIONS_REFUSED = Requirement(
@@ -14,6 +14,17 @@ _INSTRUCTIONS_REFUSED = Requirement(
     DEVELOPER,
     "This endpoint does not accept “instructions”; the system prompt is sent as a message.",
     lambda body: "instructions" in body,
+)
+
+_PICTURES_AFTER = Requirement(
+    re.compile(
+        r"output\b.{0,80}(?:valid string|must be a string|should be a string|expected a string|"
+        r"not of type 'string')",
+        re.I | re.S,
+    ),
+    PICTURES_AFTER,
+    "This endpoint takes no pictures in results; they are sent in a message after them.",
+    lambda body: any(isinstance(item.get("output"), list) for item in body["input"]),
 )
 
 
@@ -36,6 +47,6 @@ RESPONSES = Api(
     parser=ResponseParser,
     is_answer=lambda body: isinstance(body.get("output"), list),
     failure=_failure,
-    requirements=(_INSTRUCTIONS_REFUSED, REFUSES_PICTURES),
+    requirements=(_INSTRUCTIONS_REFUSED, _PICTURES_AFTER, REFUSES_PICTURES),
 )
 """Responses, of OpenAI and of servers that follow Open Responses."""

@@ -25,6 +25,9 @@ from agent.models.parsing.text_tool_calls import to_text_messages
 
 ITEMS = "items"
 CALL = "function_call"
+PICTURES_AFTER = "pictures after results"
+"""The change that sends pictures of results in a message of the user after all results."""
+
 DEVELOPER = "instructions as a message"
 """The change that sends the system prompt as a message, for servers without ``instructions``."""
 
@@ -61,7 +64,7 @@ def conversation(
         body["instructions"] = replace_surrogates(system)
     if tools:
         body["tools"] = [_tool(tool) for tool in tools]
-    body["input"] = [item for message in messages for item in _items(message, writing)]
+    body["input"] = list(_input(messages, writing))
     return body
 
 
@@ -81,6 +84,23 @@ def _tool(tool: ToolSchema) -> Body:
         "parameters": dict(tool.parameters),
         "strict": False,
     }
+
+
+def _input(messages: Sequence[Message], writing: Writing) -> Iterator[Body]:
+    pictures: list[Body] = []
+    for message in messages:
+        is_result = isinstance(message, ToolResult)
+        if pictures and not is_result:
+            yield {"type": "message", "role": "user", "content": pictures}
+            pictures = []
+        for item in _items(message, writing):
+            if is_result and PICTURES_AFTER in writing.changes and isinstance(item["output"], list):
+                first, *rest = item["output"]
+                pictures += rest
+                item["output"] = first["text"]
+            yield item
+    if pictures:
+        yield {"type": "message", "role": "user", "content": pictures}
 
 
 def _items(message: Message, writing: Writing) -> Iterator[Body]:
@@ -108,9 +128,8 @@ def _content(message: UserMessage | ToolResult, writing: Writing) -> str | list[
         return text or "(empty)"
     parts: list[Body] = [{"type": "input_text", "text": text or "(empty)"}]
     for picture, data in pictures:
-        if len(pictures) > 1:
-            label = replace_surrogates(f"{picture.description}:")
-            parts.append({"type": "input_text", "text": label})
+        label = replace_surrogates(f"{picture.description}:")
+        parts.append({"type": "input_text", "text": label})
         parts.append({"type": "input_image", "image_url": data_url(picture, data)})
     return parts
 

@@ -44,6 +44,8 @@ class RunMetrics:
     failed_commands: int | None = None
     edits: int | None = None  # files changed with the editor
     invalid_calls: int = 0
+    pictures: int = 0  # that the model got
+    picture_tokens: int | None = None  # of one, as measured; None if it cannot be
     outputs: int | None = None  # files in ``output/`` at the end
     output_names: tuple[str, ...] = ()  # some of them
     hosts: tuple[str, ...] | None = None  # that answered
@@ -72,6 +74,7 @@ def metrics_of(state: RunState, files: Iterable[str] = ()) -> RunMetrics:
     calls = [call for step in state.steps for call in step.calls]
     commands = [call for call in calls if call.name == BASH and call.executed]
     outputs = [name for name in files if name.startswith("output/")]
+    seen = tally.pictures
     return RunMetrics(
         rounds=len(state.rounds),
         prompt=state.prompt,
@@ -100,6 +103,8 @@ def metrics_of(state: RunState, files: Iterable[str] = ()) -> RunMetrics:
         failed_commands=sum(not call.ok for call in commands) if sandbox else None,
         edits=sum(map(_is_edit, calls)) if sandbox else None,
         invalid_calls=sum(not call.executed and call.name != SUBMIT for call in calls),
+        pictures=seen.pictures,
+        picture_tokens=round(seen.measured / seen.measured_pictures) if seen.measured else None,
         outputs=len(outputs) if sandbox else None,
         output_names=tuple(sorted(outputs)[:_MAX_NAMES]),
         hosts=tuple(tally.hosts) if sandbox else None,

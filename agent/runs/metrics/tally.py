@@ -14,6 +14,7 @@ from agent.events import (
     TextDelta,
     ToolEnded,
 )
+from agent.runs.metrics.picture_tokens import PictureTokens
 
 MAX_HOSTS = 100
 """Maximum number of hosts to name; the requests to further ones are counted in ``requests``."""
@@ -36,9 +37,11 @@ class Tally:
     prompt_characters: int | None = None
     round_began: float | None = None
     first_step_began: float | None = None
+    pictures: PictureTokens = field(default_factory=PictureTokens)
 
     def apply(self, event: Event) -> None:
         """Count one event."""
+        self.pictures.apply(event)
         match event:
             case RunStarted() | RunContinued():
                 self.round_began = event.at

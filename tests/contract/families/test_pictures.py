@@ -3,6 +3,7 @@
 import base64
 import io
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from tests.support.models.turns import Turn
 from tests.support.servers.chat.api import ChatApi
 from tests.support.servers.families import FAMILIES, Family
 from tests.support.servers.pictures import find_pictures
+from tests.support.servers.responses import ResponsesApi
 from tests.support.servers.server import Script, Seen, StrictServer
 
 pytestmark = pytest.mark.contract
@@ -186,3 +188,25 @@ def test_a_fork_before_and_after_a_look_has_what_its_steps_saw(studio: Studio) -
         outputs = RunFolder.open(studio.path, fork.id).outputs
         assert {path.name for path in outputs.iterdir()} == names
         assert find_pictures(sent.body) == ([] if fork is before else stored)
+
+
+def test_a_responses_server_that_takes_only_texts_as_results_gets_pictures_after_them(
+    studio: Studio,
+) -> None:
+    strict = replace(
+        FAMILIES["openai-responses"],
+        host="",
+        apis=lambda: [ResponsesApi(pictures_in_results=False)],
+    )
+    script = in_turns([draw("a.png", "red")], [view("a.png"), view("a.png")], [view("a.png")])
+    with serve(strict, script) as server:
+        run = studio.run("Draw.", model=strict.config(server, images="on", api="responses"))
+        submitted(run)
+    items = server.seen[-1].body["input"]
+    assert [item["type"] for item in items if item["type"] != "reasoning"] == [
+        "message", *("function_call", "function_call_output"),
+        *("function_call", "function_call"), *("function_call_output", "function_call_output"),
+        "message", *("function_call", "function_call_output"), "message",
+    ]  # fmt: skip
+    assert find_pictures(items) == shown(run, studio)
+    check_rebuilt(RunFolder.open(studio.path, run.id), steps=4)

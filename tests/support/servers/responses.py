@@ -49,8 +49,9 @@ class ResponsesApi(Api):
         "again."
     )
 
-    def __init__(self) -> None:
+    def __init__(self, *, pictures_in_results: bool = True) -> None:
         super().__init__()
+        self._pictures_in_results = pictures_in_results
         self._items: dict[str, Body] = {}
         self._call_items: dict[str, str] = {}
         self._following: dict[str, str] = {}
@@ -79,6 +80,10 @@ class ResponsesApi(Api):
     def _check_item(self, item: Body, place: str) -> None:
         kind, item_id = item.get("type", "message"), item.get("id")
         if kind == "function_call_output":
+            refuse_if(
+                isinstance(item.get("output"), list) and not self._pictures_in_results,
+                f"{place}.output: Input should be a valid string",
+            )
             self._check_parts(item.get("output"), f"{place}.output")
             return _require(isinstance(item.get("output"), str | list), f"{place}.output")
         prefix = {"message": "msg", "reasoning": "rs", "function_call": "fc"}.get(kind, "")
