@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from agent import Run, Studio
-from agent.events import Event, Notice, PicturesDropped, ToolEnded
+from agent.events import Event, Notice, PicturesDropped, StepVerified, ToolEnded
 from agent.models.base import Picture
 from agent.runs import journal
 from agent.runs.folder import RunFolder
@@ -18,6 +18,7 @@ from agent.runs.outputs.pictures import PictureStore, pictures_of
 from agent.runs.requests.body import EXACT, rebuild_request
 from tests.contract.families.scripts import submit
 from tests.contract.families.test_scenarios import API, NAMES, check_rebuilt, serve, submitted
+from tests.sandbox_ui.preview.documents.pdf_files import PdfPage, make_pdf
 from tests.support.models.turns import Turn
 from tests.support.servers.chat.api import ChatApi
 from tests.support.servers.families import FAMILIES, Family
@@ -210,3 +211,39 @@ def test_a_responses_server_that_takes_only_texts_as_results_gets_pictures_after
     ]  # fmt: skip
     assert find_pictures(items) == shown(run, studio)
     check_rebuilt(RunFolder.open(studio.path, run.id), steps=4)
+
+
+def test_a_replay_looks_again_and_finds_the_same(studio: Studio) -> None:
+    family = FAMILIES["anthropic-4.7"]
+    with serve(family, in_turns([draw("a.png", "red")], [view("a.png")])) as server:
+        run = studio.run("Draw.", model=family.config(server, images="on"))
+        submitted(run)
+    replayed = studio.replay(run.id)
+    events = list(replayed)
+    verdicts = [each.verdict for each in events if isinstance(each, StepVerified)]
+    assert set(verdicts) == {"same"}
+    assert shown(replayed, studio) == shown(run, studio)
+
+
+def test_the_pages_of_a_scan_are_sent_in_plain_mode(studio: Studio, tmp_path: Path) -> None:
+    files = {
+        "scan.pdf": make_pdf([PdfPage([]), PdfPage([])]),
+        "text.pdf": make_pdf([PdfPage(["Written"])]),
+        "photo.png": png("red"),
+    }
+    for name, data in files.items():
+        (tmp_path / name).write_bytes(data)
+    family = FAMILIES["anthropic-4.7"]
+    for images, count in (("on", 3), ("off", 0)):
+        with serve(family, lambda _: Turn("It says so.")) as server:
+            config = family.config(server, images=images)
+            run = studio.run(
+                "Read.", inputs=[tmp_path / name for name in files], model=config, mode="plain"
+            )
+            run.wait()
+            assert run.result.status == "answered"
+        body = server.seen[0].body
+        assert len(find_pictures(body)) == count
+        assert "Written" in str(body)
+        assert ("it may be a scan" in str(body)) == (images == "off")
+    assert "You see it as pictures" not in str(body)

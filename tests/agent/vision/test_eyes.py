@@ -1,0 +1,124 @@
+"""What the editor's view says of a file, to a model with and to one without pictures."""
+
+import io
+import zipfile
+
+import pytest
+from PIL import Image
+
+from agent.models.base import PictureLimits
+from agent.vision.eyes import Eyes, Sight
+from agent.vision.tokens import estimate_picture_tokens
+from tests.sandbox_ui.preview.documents.pdf_files import PdfPage, make_pdf
+
+pytestmark = pytest.mark.contract
+
+PATH = "/workspace/output/{}"
+
+
+class Kept(dict[str, bytes]):
+    def keep(self, data: bytes, media_type: str) -> str:
+        name = f"{len(self)}.{media_type.rpartition('/')[2]}"
+        self[name] = data
+        return name
+
+
+def seen(
+    data: bytes, name: str, view_range: tuple[int, int] | None = None, second: str = ""
+) -> Sight:
+    eyes = Eyes(lambda: PictureLimits("claude"), Kept().keep)
+    sight = eyes.view(data, PATH.format(name), view_range, second)
+    assert sight is not None
+    return sight
+
+
+def read(data: bytes, name: str, view_range: tuple[int, int] | None = None) -> Sight:
+    sight = Eyes().view(data, PATH.format(name), view_range)
+    assert sight is not None
+    return sight
+
+
+def png(size: tuple[int, int] = (750, 600)) -> bytes:
+    out = io.BytesIO()
+    Image.new("RGB", size, "red").save(out, "PNG")
+    return out.getvalue()
+
+
+def docx(text: str) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("[Content_Types].xml", "<Types/>")
+        body = f"<w:body><w:p><w:r><w:t>{text}</w:t></w:r></w:p></w:body>"
+        names = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+        archive.writestr("word/document.xml", f"<w:document {names}>{body}</w:document>")
+    return out.getvalue()
+
+
+def test_a_picture_comes_with_its_size_source_and_tokens() -> None:
+    sight = seen(png(), "chart.png")
+    (picture,) = sight.pictures
+    assert (picture.source, picture.width, picture.height) == ("output/chart.png", 750, 600)
+    assert (picture.media_type, picture.tokens) == ("image/png", 600)
+    assert sight.text == (
+        "/workspace/output/chart.png: PNG picture, 750 × 600 pixels, RGB.\nThe picture follows."
+    )
+
+
+def test_without_eyes_it_is_described_and_no_failure() -> None:
+    sight = read(png(), "chart.png")
+    assert (sight.ok, sight.pictures) == (True, ())
+    assert "750 × 600 pixels" in sight.text
+    assert "tesseract /workspace/output/chart.png" in sight.text
+
+
+def test_a_page_of_a_pdf_is_seen_or_read() -> None:
+    pdf = make_pdf([PdfPage([f"Page {at}"]) for at in range(1, 41)])
+    sight = seen(pdf, "scan.pdf", (37, 37))
+    assert [each.source for each in sight.pictures] == ["output/scan.pdf, page 37"]
+    assert sight.text.endswith("--- page 37 ---\nPage 37")
+    assert read(pdf, "scan.pdf", (37, 37)).text.endswith("--- page 37 ---\nPage 37")
+    beyond = seen(pdf, "scan.pdf", (41, 41))
+    assert (beyond.ok, beyond.pictures) == (False, ())
+    assert "There is no page 41: the file has 40 pages." in beyond.text
+
+
+def test_a_text_that_is_also_a_drawing_is_read_and_seen() -> None:
+    svg = b'<svg xmlns="http://www.w3.org/2000/svg" width="300" height="200"/>'
+    sight = seen(svg, "drawing.svg")
+    assert (sight.adds, len(sight.pictures)) == (True, 1)
+    eyes = Eyes(lambda: PictureLimits(), Kept().keep)
+    assert eyes.view(svg, PATH.format("drawing.svg"), (1, 1)) is None
+    assert Eyes().view(svg, PATH.format("drawing.svg"), None) is None
+    damaged = seen(b"<svg", "drawing.svg")
+    assert (damaged.ok, damaged.adds, damaged.pictures) == (True, True, ())
+    assert eyes.view(b"print()", PATH.format("a.py"), None) is None
+
+
+def test_documents_are_read_and_videos_explained() -> None:
+    sight = seen(docx("Hello"), "letter.docx")
+    assert "Hello" in sight.text
+    assert "soffice --headless --convert-to pdf /workspace/output/letter.docx" in sight.text
+    video = seen(b"\0\0\0 ftypisom" + bytes(100), "film.mp4", second="3.5")
+    assert "ffmpeg -ss 3.5 -i /workspace/output/film.mp4" in video.text
+    assert video.ok
+
+
+def test_a_full_disk_is_said_and_costs_no_run() -> None:
+    def keep(_data: bytes, _type: str) -> str:
+        raise OSError(28, "No space left on device")
+
+    sight = Eyes(lambda: PictureLimits(), keep).view(png(), "/workspace/a.png", None)
+    assert sight is not None
+    assert (sight.ok, sight.pictures) == (False, ())
+    assert "cannot be stored: No space left on device" in sight.text
+
+
+@pytest.mark.parametrize(
+    ("family", "size", "tokens"),
+    [
+        ("claude", (1500, 1000), 2000), ("openai", (1024, 1024), 765), ("openai", (512, 512), 255),
+        ("gemini", (300, 300), 258), ("gemini", (1568, 800), 1548), ("qwen", (280, 280), 100),
+    ],
+)  # fmt: skip
+def test_tokens_by_the_published_rules(family: str, size: tuple[int, int], tokens: int) -> None:
+    assert estimate_picture_tokens(family, *size) == tokens
