@@ -23,6 +23,7 @@ export async function mountComposer(element, props) {
   mountCompare(control);
   mountControls(button("stop"));
   mountUnsentText(task);
+  on("compose", (text) => addText(task, text));
   mountKeys(control);
   mountSentTexts(task);
   // Gradio sets focus before the page is visible. Skip phones, so that no keyboard opens.
@@ -158,6 +159,13 @@ class SendControl {
     this.message = null;
     this.update();
   }
+}
+
+/** Add a sentence to the message, for the user to go on with. */
+function addText(task, text) {
+  setFieldValue(task, [task.value.trimEnd(), `${text} `].filter(Boolean).join("\n"));
+  task.focus();
+  task.setSelectionRange(task.value.length, task.value.length);
 }
 
 /** Keep unsent text across reloads and switches between runs; forget it once sent. */

@@ -8,6 +8,7 @@ import { findMatches } from "./find.js";
 const PREFIX = "report:";
 const decoder = new TextDecoder();
 const NOT_KEPT = new Set(["zip", "run.zip", "outputs"]); // what a link would download
+const PICTURE = /^[0-9a-f]{64}\.(png|jpg)$/; // the name of a picture among a run's outputs
 
 /** The JSON of a block of the file, which is compressed there; `fallback` if there is none. It is read at once, since printing does not wait. */
 export function readJson(id, fallback = undefined) {
@@ -30,7 +31,18 @@ export class RunAnswers {
 
   url(address, given = {}) {
     const asked = parse(address, given);
+    if (asked.what === "outputs" && PICTURE.test(asked.path)) return this.pictureAddress(asked.path);
     return asked.isBytes ? this.addressOf(this.files.at(asked.path, asked.query.get("step"))) : addressOf(asked);
+  }
+
+  /** The address of a picture that was sent to the model; empty if the report does not contain it. */
+  pictureAddress(name) {
+    const id = `picture-${name}`;
+    if (!this.addresses.has(id)) {
+      const type = name.endsWith(".png") ? "image/png" : "image/jpeg";
+      this.addresses.set(id, document.getElementById(id) ? URL.createObjectURL(new Blob([bytesOf(id)], { type })) : "");
+    }
+    return this.addresses.get(id);
   }
 
   /** The address of a version's bytes; empty if the report does not contain them. */
@@ -59,6 +71,7 @@ export class RunAnswers {
     entries: (path, query) => this.files.entry(path, query.get("step")),
     versions: (path) => this.files.versionsOf(path),
     results: () => this.files.results(),
+    pictures: () => this.files.pictures(),
     "file-links": (_path, _query, body) => ({ paths: this.files.links(JSON.parse(body)) }),
     view: (path, query) => this.files.view(path, query.get("step"), (content) => this.read(content)),
     difference: () => ({ kind: "", error: "A report shows the versions of a file, and no comparison of them." }),

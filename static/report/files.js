@@ -119,6 +119,18 @@ export class RecordedFiles {
     return { outputs: below("output"), inputs: below("input") };
   }
 
+  /** The pictures and their versions, as `GET pictures`. */
+  pictures() {
+    const kindOf = (version) => this.contents[version.content]?.kind;
+    const found = this.files.flatMap(({ path, versions }) => {
+      const shown = versions.filter((each) => ["image", "svg"].includes(kindOf(each)));
+      if (!shown.length || isHidden(path)) return [];
+      const rows = shown.map(({ step, size, by_user: byUser }) => ({ step, size, by: byUser || !step ? "user" : "model" }));
+      return [{ path, name: decodePath(path), kind: kindOf(shown[0]), versions: rows }];
+    });
+    return { files: found.sort((one, other) => one.versions[0].step - other.versions[0].step), more: 0 };
+  }
+
   /** The paths of the files that words name. */
   links(words) {
     const names = new Map(this.files.filter(({ path }) => this.at(path)?.kind === "file").map(({ path }) => [decodePath(path), path]));

@@ -2,6 +2,7 @@
 
 import { createContextSummary, createPendingSummary } from "./text/context_summary.js";
 import { ToolCard } from "./tool_card.js";
+import { PictureList } from "./pictures.js";
 import { StepFiles } from "./step_files.js";
 import { createStepStrip } from "../capabilities/step_strip.js";
 import { combine, NOTHING_USED, withWritten } from "../capabilities/usage.js";
@@ -27,7 +28,7 @@ const APPLY = {
   text_delta: (step, { text }) => step.addText(text),
   call_delta: (step, event) => step.addCallText(event),
   model_answered: (step, event) => step.endTurn(event),
-  message_delivered: (step, { text }) => step.addMessage(text),
+  message_delivered: (step, event) => step.addMessage(event),
   resumed: (step, { seconds }) => step.addNote(`Paused for ${formatSeconds(seconds)}.`),
   approval_requested: (step, event) => step.cardFor(event).ask(event),
   call_reviewed: (step, event) => step.byId.get(event.call_id)?.review(event),
@@ -131,6 +132,8 @@ export class Step {
     this.pendingSummary = null;
     this.usageLine = null;
     this.noteList = this.noteField = null;
+    /** @type {PictureList | null} */
+    this.sentPictures = null; // with a message that was delivered in the step
     this.verdict = null;
     this.text = "";
     this.usage = undefined;
@@ -389,8 +392,19 @@ export class Step {
   }
 
   /** A message that the user sent while the run worked. */
-  addMessage(text) {
-    this.add(userText(text, "Sent while the model worked"));
+  addMessage({ text, pictures = [] }) {
+    const message = userText(text, "Sent while the model worked");
+    if (pictures.length) {
+      this.sentPictures = new PictureList(this.view.run, this.view.run.pictures.ofStep(this.number));
+      message.append(this.sentPictures.element);
+    }
+    this.add(message);
+  }
+
+  /** Say of which pictures the model no longer gets the bytes. */
+  showDropped() {
+    this.sentPictures?.showDropped();
+    for (const card of this.cards) card.pictures?.showDropped();
   }
 
   /** A note that the user wrote on the step. */

@@ -4,6 +4,7 @@ import { scrollToElement, followEnd, h, icon } from "../core/dom.js";
 import { createRoundEnd } from "./round_end.js";
 import { decodePath, formatClock, formatNumber, formatSeconds, plural } from "../core/format.js";
 import { linkFiles } from "../core/run/file_links.js";
+import { PictureList } from "./pictures.js";
 import { ScrollPin, USER_SCROLLS } from "./pin_scroll.js";
 import { RunResults } from "../results/results.js";
 import { stateTone, stateLabel } from "../core/run/run_states.js";
@@ -42,6 +43,7 @@ export class RunThread {
     run.on("events", (events) => this.events(events));
     run.on("update", () => this.update());
     run.on("tick", () => this.tick());
+    for (const name of ["pictures", "moment"]) run.on(name, () => this.showDropped());
   }
 
   reset() {
@@ -51,6 +53,8 @@ export class RunThread {
     for (const step of this.steps?.values() ?? []) step.nearby = false; // cancel pending loads
     this.steps = new Map();
     this.messages = [];
+    /** @type {PictureList[]} */
+    this.pictures = []; // of the messages
     this.roundEnds = [];
     this.current = this.roundEnd = this.context = this.lastBatch = null;
     this.stepsBefore = 0;
@@ -73,7 +77,7 @@ export class RunThread {
     const cut = forked ? state.rounds.findIndex(({ first_step: first }, index) => index && first > forked.step) : -1;
     state.rounds.forEach((round, index) => {
       if (index === cut) this.addFork(forked);
-      this.addMessage(round.text, index ? [] : state.inputs);
+      this.addMessage(round.text, index ? [] : state.inputs, index + 1);
       for (const summary of steps.get(index + 1) ?? []) this.addSummary(summary);
       if (round.status) this.endRound(round);
       else if (round.cut) this.current?.end();
@@ -82,6 +86,11 @@ export class RunThread {
     for (const step of [...this.steps.values()].slice(-LAST_STEPS)) step.show();
     if (state.unreadable) this.addNote(unreadableMessage(state.unreadable));
     this.follow(true);
+  }
+
+  /** Say of which pictures the model no longer gets the bytes. */
+  showDropped() {
+    for (const each of [...this.pictures, ...(this.steps?.values() ?? [])]) each.showDropped();
   }
 
   addSummary(summary) {
@@ -220,7 +229,7 @@ export class RunThread {
   }
 
   /** Without a text the model goes on where the conversation ended, as in a fork. */
-  addMessage(text, inputs) {
+  addMessage(text, inputs, round = this.messages.length + 1) {
     this.current?.end();
     this.roundEnd?.querySelector(".failure-actions")?.remove();
     for (const message of this.messages) message.querySelector(".edit-message")?.remove();
@@ -229,8 +238,18 @@ export class RunThread {
       const attributes = { class: "chip", title: "Open this file", onclick: () => this.run.emit("open-file", `input/${path}`) };
       return h("button", attributes, icon("file"), h("b", {}, decodePath(path)));
     });
+    const looks = this.run.pictures.ofRound(round);
+    const pictures = looks.length ? new PictureList(this.run, looks) : null;
+    if (pictures) this.pictures.push(pictures);
     const task = text
-      ? h("div", { class: "task" }, h("p", {}, text), chips.length ? h("div", {}, ...chips) : null, this.messageActions(text, this.current?.number ?? 0))
+      ? h(
+          "div",
+          { class: "task" },
+          h("p", {}, text),
+          chips.length ? h("div", {}, ...chips) : null,
+          pictures?.element,
+          this.messageActions(text, this.current?.number ?? 0),
+        )
       : h("p", { class: "remark" }, "The model goes on without a message.");
     this.messages.push(task);
     if (text) linkFiles(this.run, task);

@@ -8,6 +8,7 @@ import { formatBytes, formatClock, formatNumber, plural, formatSeconds } from ".
 import { highlightCommand, highlightFile } from "./text/highlight.js";
 import { markHidden, withHiddenMarked } from "../core/text/hidden_characters.js";
 import { linkFiles } from "../core/run/file_links.js";
+import { PictureList } from "./pictures.js";
 
 const MAX_HOSTS = 6; // listed under a command
 const TAIL_LINES = 4; // output lines shown on a collapsed card
@@ -41,6 +42,8 @@ export class ToolCard {
     this.approval = null; // of a call that waits for the user, or has waited
     this.observation = null; // of an ended call: what the user lets the model see of it
     this.fullOutputs = new Map(); // by stream
+    /** @type {PictureList | null} */
+    this.pictures = null; // that the model got with the result
   }
 
   /** A card with its summary only, and the user's decision on the call, if there was one. */
@@ -240,11 +243,22 @@ export class ToolCard {
     const executed = this.name === "execute_bash" && (event.exit_code !== null || event.end_reason !== "exit");
     const showsResult = !this.out && event.observation && !this.silentOnSuccess && !executed && !this.denied;
     if (showsResult) this.showResult(event);
+    this.showPictures(event);
     this.observation = new ObservationEdit(this, event.observation);
     this.addFooter(event, showsResult ? null : event.observation);
     this.body.append(this.observation.element);
     if (this.name === "execute_bash") this.showTail();
     if (this.failed && !this.toggled) this.element.open = true;
+  }
+
+  /** Show the pictures that the model gets with the result; a card with some stays open. */
+  showPictures({ call_id: id, pictures = [] }) {
+    if (!pictures.length) return;
+    const known = this.run.pictures.ofCall(id);
+    const looks = pictures.map((picture, at) => known[at] ?? { where: "call", step: 0, round: 0, call_id: id, picture, dropped: null });
+    this.pictures = new PictureList(this.run, looks);
+    this.body.append(this.pictures.element);
+    if (!this.toggled) this.element.open = true;
   }
 
   /** Whether the card needs no result text if the call succeeded. */
@@ -341,13 +355,14 @@ export class ToolCard {
   unload() {
     this.body.replaceChildren();
     this.linked = false;
+    this.pictures = null;
     this.pre = this.program = this.out = this.outputElement = this.trimNote = this.reader = null;
     this.arguments = {};
   }
 
-  /** Collapse a successful call once the run has moved on, unless the user toggled it. */
+  /** Collapse a successful call without pictures once the run has moved on, unless the user toggled it. */
   collapse() {
-    if (this.ended && !this.failed && !this.toggled && !this.observation?.isEditable) this.element.open = false;
+    if (this.ended && !this.failed && !this.toggled && !this.pictures && !this.observation?.isEditable) this.element.open = false;
   }
 }
 

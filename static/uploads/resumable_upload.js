@@ -14,6 +14,7 @@ export class Upload {
     this.file = file;
     this.path = path;
     this.onChange = /** @type {(upload: Upload) => void} */ (() => {});
+    this.onUploaded = /** @type {((path: string) => void) | undefined} */ (undefined);
     this.sent = 0;
     this.state = "waiting";
     this.entry = null;

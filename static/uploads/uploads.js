@@ -33,9 +33,9 @@ export function mountUploads(element) {
   const chipSet = new Set();
   const clear = () => pendingUploads() || chips.replaceChildren();
   mountFileInputs(element);
-  on("upload", ({ files, items, folder = "input" }) => {
+  on("upload", ({ files, items, folder = "input", onUploaded }) => {
     const contents = items ? fromTransfer(items, folder) : fromFiles(files, folder);
-    startUploads(contents, items ? items.files.length || 1 : files.length);
+    startUploads(contents, items ? items.files.length || 1 : files.length, onUploaded);
   });
   on("message-sent", clear);
   on("reset", clear);
@@ -48,14 +48,14 @@ export function mountUploads(element) {
   mountDrop();
   mountPaste();
 
-  async function startUploads(contents, count) {
+  async function startUploads(contents, count, onUploaded) {
     if (!count) return;
     preparing += count;
     emit("uploads");
     try {
       const [resolved] = await Promise.all([contents, ensureRun()]);
       await Promise.all(resolved.folders.map(makeFolder));
-      queue(resolved);
+      queue(resolved, onUploaded);
     } catch (error) {
       emit("upload-failed", error.message);
     } finally {
@@ -64,9 +64,10 @@ export function mountUploads(element) {
     startNext();
   }
 
-  function queue({ items, name }) {
+  /** Upload files; `onUploaded` receives the path of each, encoded. */
+  function queue({ items, name }, onUploaded) {
     const batched = items.length > MAX_CHIPS || name;
-    const uploads = items.map(({ file, path }) => new Upload(runApiUrl("uploads"), file, path));
+    const uploads = items.map(({ file, path }) => Object.assign(new Upload(runApiUrl("uploads"), file, path), { onUploaded }));
     const newChips = batched ? [createChip(uploads, name)] : uploads.map((each) => createChip([each]));
     chips.append(...newChips.map(({ element: each }) => each));
     waiting.push(...uploads);
@@ -109,6 +110,7 @@ async function runUpload(each) {
   await each.send();
   active--;
   if (each.state === "failed") emit("upload-failed", each.error);
+  if (each.state === "done") each.onUploaded?.(each.entry.path);
   startNext();
 }
 

@@ -2,7 +2,7 @@
 
 import threading
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -169,6 +169,16 @@ class FileVersions:
             self._read_new_deltas()
             history = self._histories.get(path)
             return list(history.versions()) if history else []
+
+    def all_versions(self, matches: Callable[[str], bool]) -> dict[str, list[FileVersion]]:
+        """Return all recorded versions of the paths that match, in the order of their making."""
+        with self._lock:
+            self._read_new_deltas()
+            return {
+                path: list(history.versions())
+                for path, history in self._histories.items()
+                if matches(path)
+            }
 
     def open(self, path: RelPath, step: int) -> BinaryIO:
         """Open the file ``path`` as it was after ``step``; the caller closes it."""

@@ -26,6 +26,7 @@ from sandbox_ui.routes.helpers import (
 from sandbox_ui.runs.manager import RunManager
 from sandbox_ui.workspace.outputs import list_results
 from sandbox_ui.workspace.past_listing import version_rows
+from sandbox_ui.workspace.pictures import list_pictures
 from sandbox_ui.workspace.path_links import find_linked_files
 from sandbox_ui.workspace.step_diff import Difference, compare
 
@@ -49,6 +50,11 @@ class VersionRoutes(Routes):
         run = get_run_id(request)
         versions = self._runs.file_versions(run)
         return json_response(list_results(self._runs.workspace(run), versions))
+
+    @at(f"{RUN_PATH}/pictures")
+    def pictures(self, request: Request) -> Response:
+        """Return the pictures among the run's files; see ``sandbox_ui.workspace.pictures``."""
+        return json_response(list_pictures(self._runs.file_versions(get_run_id(request))))
 
     @at(f"{RUN_PATH}/file-links", method="POST", permission="view")
     async def file_links(self, request: Request) -> Response:

@@ -1,6 +1,7 @@
 // One run as the page knows it: its state, its listeners, the addresses of its API.
 
 import { source } from "../loading/source.js";
+import { SentPictures } from "./sent_pictures.js";
 
 export const apiUrl = (path, query = {}) => source.url(path, query);
 
@@ -31,6 +32,7 @@ export class Run {
     this.parent = null; // what it was made from: { run, step, kind }
     this.forked = null; // what a fork has copied: { step, totals }
     this.node = ""; // the cluster's node that its sandbox is on
+    this.pictures = new SentPictures();
     this.imported = ""; // the format of the file that it comes from
     this.step = 0;
     // current or last step
@@ -122,13 +124,16 @@ export class Run {
     this.mode = mode;
     this.network = network;
     this.conversationTokens = tokensOf(state.steps?.findLast(({ usage }) => usage)?.usage);
+    this.pictures.reset(state.pictures, state.rounds.length, state.steps?.at(-1)?.step);
     this.emit("state", state);
   }
 
   #onEvents({ status, events }) {
     this.#updateStatus(status);
+    let looked = false;
     for (const event of events) {
       const { kind, limits, mode, network } = event;
+      looked = this.pictures.apply(event) || looked;
       if (kind === "run_started") this.started = true;
       if (kind === "model_answered" && event.usage) this.conversationTokens = tokensOf(event.usage);
       if (kind === "summary_ended") this.conversationTokens = 0; // not known before the next answer
@@ -141,6 +146,7 @@ export class Run {
       if (kind === "run_continued" && limits?.steps) this.limits = limits;
     }
     this.emit("events", events);
+    if (looked) this.emit("pictures");
   }
 
   #setPassport(passport) {

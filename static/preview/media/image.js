@@ -3,6 +3,7 @@
 import { h, icon } from "../../core/dom.js";
 import { formatNumber, plural } from "../../core/format.js";
 import { emit } from "../../core/event_stream.js";
+import { Marking, markButton } from "../marking.js";
 import { quietButton } from "../parts.js";
 import { ImageZoom } from "./zoom.js";
 
@@ -16,9 +17,12 @@ class ImagePreview {
     this.notes = h("div", { class: "notes", role: "status" });
     this.pages = h("span", { class: "pages" });
     this.zoom.bar.prepend(this.pages);
+    this.zoom.bar.append(...[markButton(() => this.mark())].filter(Boolean));
     this.element = this.zoom.element;
     this.element.prepend(this.notes);
     this.page = 0;
+    /** @type {Marking | null} */
+    this.marking = null;
     this.element.addEventListener("keydown", (event) => this.onKey(event));
     this.update(first);
   }
@@ -27,12 +31,37 @@ class ImagePreview {
     this.zoom.close();
   }
 
+  /** Let the user mark places in the image that is shown. */
+  mark() {
+    if (this.marking || !this.image.naturalWidth) return;
+    const [width, height] = this.pageSize;
+    const { path, step } = this.file;
+    this.marking = new Marking({
+      path,
+      step,
+      part: this.first.page_noun === "page" ? `page ${this.page + 1}` : "",
+      size: [width, height],
+      unit: "pixels",
+      load: async () => this.image,
+      onEnd: () => {
+        this.marking = null;
+        this.zoom.lay(null);
+        this.element.classList.remove("marked");
+      },
+    });
+    this.zoom.lay(this.marking.overlay);
+    this.element.classList.add("marked");
+    this.element.append(this.marking.bar);
+    this.marking.overlay.focus();
+  }
+
   update(first) {
     this.show(first);
   }
 
   /** Show the image of a first response; the previous one stays until it has loaded. */
   async show(first) {
+    this.marking?.end(); // its marks are of another picture
     this.first = first;
     this.page = Math.min(this.page, Math.max(0, first.pages.length - 1));
     this.isFullSize = false;

@@ -14,6 +14,7 @@ export class ImageZoom {
     this.image = image;
     this.vector = vector;
     this.width = this.height = this.zoom = 1;
+    this.overlay = null; // over the image, of its size
     this.fitting = true;
     this.field = h("div", { class: "field" }, image);
     this.stage = h("div", { class: "stage", tabindex: "0", role: "group", "aria-label": label }, this.field);
@@ -40,6 +41,13 @@ export class ImageZoom {
     return h("button", { class: "quiet", "aria-label": label, title: label, onclick }, text);
   }
 
+  /** Lay an element over the image, of its size; null for none. */
+  lay(overlay) {
+    this.overlay = overlay;
+    if (overlay) this.field.append(overlay);
+    this.layout();
+  }
+
   size(width, height) {
     this.width = Math.max(1, width);
     this.height = Math.max(1, height);
@@ -63,8 +71,10 @@ export class ImageZoom {
     if (!this.stage.clientWidth) return;
     if (this.fitting) this.zoom = this.fit;
     const { width, height, zoom, image, field, stage } = this;
-    image.style.width = `${Math.max(1, width * zoom)}px`;
-    image.style.height = `${Math.max(1, height * zoom)}px`;
+    for (const each of [image, this.overlay].filter(Boolean)) {
+      each.style.width = `${Math.max(1, width * zoom)}px`;
+      each.style.height = `${Math.max(1, height * zoom)}px`;
+    }
     image.classList.toggle("pixels", !this.vector && zoom * devicePixelRatio >= 3);
     const overflows = field.offsetWidth > stage.clientWidth || field.offsetHeight > stage.clientHeight;
     stage.classList.toggle("wide", overflows);

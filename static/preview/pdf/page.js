@@ -1,7 +1,9 @@
 // One page of a PDF: image, selectable text and search matches.
 
 import { h } from "../../core/dom.js";
+import { Marking } from "../marking.js";
 
+const MARKED_WIDTH = 1600; // pixels of a page that is sent with marks
 const MAX_PIXELS = 16e6; // of one image; for more detail only the visible part is requested
 const measureContext = document.createElement("canvas").getContext("2d");
 measureContext.font = "100px sans-serif";
@@ -10,6 +12,8 @@ export class PdfPage {
   constructor(pages, at) {
     this.pages = pages;
     this.at = at;
+    /** @type {Marking | null} */
+    this.marking = null;
     this.width = 0;
     this.shownWidth = 0;
     this.image = h("img", { alt: "", draggable: "false" });
@@ -89,8 +93,32 @@ export class PdfPage {
     this.detail.hidden = false;
   }
 
+  /** Let the user mark places on the page. */
+  mark(bar) {
+    const { file } = this.pages;
+    this.marking = new Marking({
+      path: file.path,
+      part: `page ${this.at + 1}`,
+      step: file.step,
+      size: this.pages.size(this.at),
+      unit: "points",
+      load: async () => {
+        const image = new Image();
+        image.src = await file.binaryView({ as: "pdf", page: this.at, width: MARKED_WIDTH });
+        await image.decode();
+        forget(image.src);
+        return image;
+      },
+      onEnd: () => (this.marking = null),
+    });
+    this.element.append(this.marking.overlay);
+    bar.append(this.marking.bar);
+    this.marking.overlay.focus({ preventScroll: true });
+  }
+
   /** Remove the page. */
   remove() {
+    this.marking?.end();
     this.element.remove();
     for (const image of [this.image, this.detail]) forget(image.src);
   }

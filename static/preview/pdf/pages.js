@@ -33,6 +33,7 @@ export class PdfPages {
 
   /** Take a new or changed document; keep the scroll position. */
   show({ pages, sizes }) {
+    for (const { marking } of this.pages.values()) marking?.end(); // its marks are of another page
     this.count = pages;
     this.sizes = [...sizes];
     this.matches = new Map();
@@ -138,6 +139,12 @@ export class PdfPages {
     return (this.scaleOf(this.current) / FULL_SCALE) * 100;
   }
 
+  /** Let the user mark places on the current page; `bar` is where the tools go. */
+  mark(bar) {
+    if ([...this.pages.values()].some(({ marking }) => marking)) return;
+    this.pages.get(this.current)?.mark(bar);
+  }
+
   goTo(at, dy = 0) {
     const page = Math.max(0, Math.min(this.count - 1, at));
     this.element.scrollTop = this.tops[page] + dy * this.scaleOf(page) - (dy ? this.element.clientHeight / 3 : GAP / 2);
@@ -177,10 +184,10 @@ export class PdfPages {
     this.showMatches(at);
   }
 
-  /** Remove a page element, unless it contains selected text. */
+  /** Remove a page element, unless it contains selected text or is being marked. */
   removePage(at, page) {
     const selection = getSelection();
-    if (!selection.isCollapsed && selection.containsNode(page.element, true)) return;
+    if (page.marking || (!selection.isCollapsed && selection.containsNode(page.element, true))) return;
     page.remove();
     this.pages.delete(at);
   }

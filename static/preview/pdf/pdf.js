@@ -2,6 +2,7 @@
 
 import { h, iconButton } from "../../core/dom.js";
 import { formatNumber, plural } from "../../core/format.js";
+import { markButton } from "../marking.js";
 import { onWheelZoom, showNotes, signButton } from "../parts.js";
 import { PdfPages } from "./pages.js";
 import { PdfSearch } from "./find.js";
@@ -46,6 +47,7 @@ class PdfPreview {
     );
     this.exactZoom = h("option", { value: "exact", hidden: true });
     this.level.append(this.exactZoom);
+    const mark = markButton(() => this.pages.mark(this.element));
     return h(
       "div",
       { class: "about", role: "toolbar", "aria-label": "Pages and zoom" },
@@ -58,6 +60,7 @@ class PdfPreview {
       signButton("−", "Zoom out", () => this.zoomBy(1 / STEP)),
       this.level,
       signButton("+", "Zoom in", () => this.zoomBy(STEP)),
+      mark,
       iconButton("find", "Find", () => this.search.openWithSelection()),
     );
   }

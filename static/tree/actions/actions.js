@@ -9,6 +9,8 @@ import { parentOf } from "../../core/paths.js";
 // The list of versions is loaded on first use.
 const openVersions = ({ path }) => whileShown(import("./version_list.js"), "header/header.css", ({ openVersionList }) => openVersionList(path));
 
+const openPictures = () => whileShown(import("../../workspace/pictures.js"), "workspace/pictures.css", (module) => module.openPictures());
+
 const FIXED_FOLDERS = new Set(["input", "output"]); // the model expects these
 
 export class TreeActions {
@@ -119,6 +121,7 @@ export class TreeActions {
   workspaceItems() {
     const { tree, operations } = this;
     return [
+      { text: "Pictures of this run…", run: () => openPictures() },
       !source.bundled && { text: currentRun.pastStep === null ? "Download all" : `Download folder${asOfStep()} as zip`, run: () => operations.downloadAll() },
       { text: "Mark all as read", run: () => (tree.marks.markAllRead(), tree.draw()) },
       { text: "Collapse all folders", run: () => tree.collapseAll() },
