@@ -157,7 +157,7 @@ export class Marking {
   }
 
   get stroke() {
-    return this.diagonal / 300;
+    return Math.max(2, this.diagonal / 300);
   }
 
   label({ from: [x, y] }, number) {
@@ -191,15 +191,15 @@ export class Marking {
   words() {
     const { path, part, step, unit } = this.picture;
     const at = (point) => `(${point.map((each) => Math.round(each)).join(", ")})`;
-    const named = this.marks.map((mark, index) => {
-      const number = this.marks.length > 1 ? ` ${index + 1}` : "";
-      if (mark.kind === "arrow") return `an arrow${number} to ${at(mark.to)} from ${at(mark.from)}`;
+    const marks = this.marks.map((mark, index) => {
+      const named = this.marks.length > 1 ? `${mark.kind} ${index + 1}` : `${mark.kind === "box" ? "a" : "an"} ${mark.kind}`;
+      if (mark.kind === "arrow") return `${named} to ${at(mark.to)} from ${at(mark.from)}`;
       const [first, second] = ends(mark);
-      return `a box${number} from ${at(first)} to ${at(second)}`;
+      return `${named} from ${at(first)} to ${at(second)}`;
     });
     const where = [decodePath(path), part, step === null ? "" : `as it was after step ${step}`].filter(Boolean).join(", ");
     const size = `${formatNumber(Math.round(this.width))} × ${formatNumber(Math.round(this.height))} ${unit}`;
-    return `In ${where} (${size}, from the top left) I marked ${named.join(", ")}.`;
+    return `In ${where} (${size}, from the top left) I marked ${marks.join(", ")}.`;
   }
 
   /** The picture with its marks as PNG. */
