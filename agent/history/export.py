@@ -22,9 +22,10 @@ from agent.events import (
     ToolStarted,
     UnreadableEvent,
 )
+from agent.runs.outputs.pictures import is_picture_name, pictures_of
 from agent.runs.state import RunState, StepSummary, format_totals, remark
 from agent.runs.transcript import Call, Part, parts_of
-from agent.util.text import mark_hidden, sanitize
+from agent.util.text import mark_hidden, plural, sanitize
 
 COLUMNS = (
     "step", "round", "began", "text", "calls", "exit_codes", "model_seconds", "sandbox_seconds",
@@ -102,7 +103,7 @@ def _format_part(part: Part) -> Iterator[str]:
         case RunStarted():
             yield _format_begin(part)
         case RunContinued() | Forked():
-            yield _format_continuation(part)
+            yield _format_continuation(part) + _format_pictures(part)
         case ModelAnswered():
             yield f"### Step {part.step}\n\n" + _format_answer(part)
         case Call():
@@ -111,6 +112,7 @@ def _format_part(part: Part) -> Iterator[str]:
             yield f"*The loop:* {_one_line(part.text)}\n\n"
         case MessageDelivered():
             yield f"**The user, while the model worked:** {sanitize(part.text)}\n\n"
+            yield _format_pictures(part)
         case SummaryEnded() | UnreadableEvent() | Annotation():
             yield f"*{_one_line(remark(part))}*\n\n"
             if isinstance(part, SummaryEnded) and part.text:
@@ -124,7 +126,22 @@ def _format_part(part: Part) -> Iterator[str]:
 def _format_begin(event: RunStarted) -> str:
     title = f"# {_one_line(event.task)}\n\n*{event.model}, {event.mode}*\n\n"
     earlier = (f"*Earlier, {each.role}:* {_one_line(each.text)}\n\n" for each in event.history)
-    return title + _format_passport(event) + "".join(earlier)
+    return title + _format_passport(event) + "".join(earlier) + _format_pictures(event)
+
+
+def _format_pictures(event: Event) -> str:
+    """Return the pictures that the model got with an event; their files are in ``run.zip``."""
+    return "".join(
+        f"![{_alternative(each.source)}](outputs/{each.file})\n\n"
+        f"*{_one_line(each.source)}, {each.width} × {each.height} pixels, "
+        f"about {plural(each.tokens, 'token')}*\n\n"
+        for each in pictures_of(event)
+        if is_picture_name(each.file)
+    )
+
+
+def _alternative(text: str) -> str:
+    return "".join(f"\\{char}" if char in "[]\\!" else char for char in _one_line(text))
 
 
 def _format_passport(event: RunStarted) -> str:
@@ -155,7 +172,8 @@ def _format_call(call: Call) -> str:
     if call.started:
         parts.append(_code_block(_format_action(call.started)))
     if call.ended:
-        parts.append(_code_block(call.ended.observation) + _format_capabilities(call.ended.used))
+        parts.append(_code_block(call.ended.observation) + _format_pictures(call.ended))
+        parts.append(_format_capabilities(call.ended.used))
     if call.edited:
         seen = _code_block(call.edited.observation)
         parts.append(f"*The user edited this result. The model saw:*\n\n{seen}")

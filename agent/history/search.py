@@ -1,8 +1,8 @@
 """Search for words in one run, and in the database of all runs.
 
-Both search the journal's user messages, reasoning, texts, calls, observations and answers. Of a
-long output that is stored outside the journal, only the end is searched. The database holds a
-limited part of a run's text.
+Both search the journal's user messages, reasoning, texts, calls, observations and answers, and what
+pictures show. Of a long output that is stored outside the journal, only the end is searched. The
+database holds a limited part of a run's text.
 """
 
 import re
@@ -23,6 +23,7 @@ from agent.events import (
     RunStarted,
     UnreadableEvent,
 )
+from agent.runs.outputs.pictures import pictures_of
 from agent.runs.transcript import Call, Step, steps_of
 from agent.util.text import mark_format_controls, replace_surrogates, sanitize
 
@@ -88,7 +89,7 @@ def _split_into_parts(events: Iterable[Event]) -> Iterator[_SearchPart]:
                 yield place
                 number += 1
                 text = each.task if isinstance(each, RunStarted) else each.text
-                place = _SearchPart("asked", number, texts=[text])
+                place = _SearchPart("asked", number, texts=[text, *_sources(each)])
             case RunEnded():
                 yield place
                 place = _SearchPart("answer", number, texts=[each.answer])
@@ -121,10 +122,18 @@ def _part_texts(part: Event | Call) -> Iterator[str]:
                 yield part.ended.observation
             if part.edited:
                 yield part.edited.observation
+            if part.ended:
+                yield from _sources(part.ended)
         case Reminder() | Notice() | UnreadableEvent() | MessageDelivered():
             yield part.text
+            yield from _sources(part)
         case _:
             pass
+
+
+def _sources(event: Event) -> Iterator[str]:
+    """Yield what the pictures show that the model got with an event."""
+    yield from (picture.source for picture in pictures_of(event))
 
 
 def _excerpt(text: str, begin: int, stop: int) -> str:

@@ -14,12 +14,14 @@ class Budget:
     Attributes:
         files: Bytes of all files as data; 0 for none.
         file: Bytes of the largest file.
+        pictures: Bytes of all pictures that the model got; the first ones are kept.
         text: Characters of one text, such as the output of a command.
         texts: Characters of all texts together; beyond it each is shortened to 2,000.
     """
 
     files: int = 20 * _MB
     file: int = 10 * _MB
+    pictures: int = 20 * _MB
     text: int = 64_000
     texts: int = 12_000_000
 

@@ -50,6 +50,7 @@ from agent.limits import Limits
 from agent.loop.meter import UsageMeter
 from agent.models.base import Usage
 from agent.runs.metrics.tally import Tally
+from agent.runs.outputs.sent import SentPictures
 from agent.sandbox.base import EndReason
 from agent.sandbox.network.policy import NetworkAccess
 from agent.util.text import mark_hidden, plural
@@ -198,6 +199,7 @@ class RunState:
     format: int = 1
     unreadable: int = 0
     tally: Tally = field(default_factory=Tally)
+    pictures: SentPictures = field(default_factory=SentPictures)
     replay: ReplaySummary | None = None
     forked: Forked | None = None
     passport: dict[str, Any] | None = None
@@ -240,6 +242,7 @@ class RunState:
         """Apply one event; ``cursor`` is the journal cursor after it."""
         begin, self.cursor = self.cursor, cursor
         self.tally.apply(event)
+        self.pictures.apply(event)
         match event:
             case RunStarted() | RunContinued():
                 self._begin_round(event)

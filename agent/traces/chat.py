@@ -1,15 +1,19 @@
 """Chat messages as in OpenAI's API, which several formats contain, read as items of a trace."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from agent.models.base import OpaqueParts, ToolCall, Usage
 from agent.models.parsing.opaque import bounded
 from agent.traces.fields import Fields, dump, shorten
+from agent.traces.formats.images import Image, size_of
 from agent.traces.statuses import finish_of
 from agent.traces.trace import Item, Result, Turn, UserText, usage_of_counts
 
 # The field of our exports with what an API gave to be given back: its family and parts
 OPAQUE = "opaque"
+_LABEL = re.compile(r"(.{1,500}) \(\d{1,6} × \d{1,6} pixels\):")
 _MAX_FAMILY_CHARACTERS = 200
 _REASONING = ("reasoning_content", "reasoning", "thinking", "reasoningContent")
 
@@ -23,14 +27,73 @@ def items_of_message(message: Fields, at: float | None = None) -> Iterator[Item]
     """Yield what a message of a user, an assistant or a tool says."""
     role = message.text("role")
     if role in ("user", "system", "developer"):
-        yield UserText(text=message.text("content"), at=at, reminder=role != "user")
+        yield user_text(message, at, reminder=role != "user")
     elif role == "assistant":
         yield turn_of(message, at)
     elif role in ("tool", "function"):
         call_id = message.text("tool_call_id") or message.text("toolCallId")
-        yield Result(call_id=call_id, text=message.text("content"), at=at)
+        shown = user_text(message, at, reminder=False)
+        yield Result(call_id=call_id, text=shown.text, at=at, images=shown.images)
     else:
         raise message.error("role", f"“{role[:40]}” is none of system, user, assistant and tool")
+
+
+def with_shown_pictures(items: Iterable[Item]) -> Iterator[Item]:
+    """Give pictures that a user's message shows right after results to the last of these.
+
+    This is how the APIs get pictures that do not take them in a result. Where such a message also
+    has a text of its own, the user sent it while the model worked.
+    """
+    held: Result | None = None
+    for item in items:
+        if held is not None and isinstance(item, UserText) and item.images:
+            leading, rest = _of_results(item)
+            held = replace(held, images=(*held.images, *leading))
+            if rest.text or rest.images:
+                yield held
+                held = None
+                yield rest
+            continue
+        if held is not None:
+            yield held
+        held = item if isinstance(item, Result) else None
+        if held is None:
+            yield item
+    if held is not None:
+        yield held
+
+
+def _of_results(message: UserText) -> tuple[tuple[Image, ...], UserText]:
+    """Return the pictures with which a message begins, and the message that follows them."""
+    leading = 0
+    if not message.text.strip():
+        leading = len(message.images)
+    elif all(image.source for image in message.images):
+        leading = message.labels_before_text
+    rest = replace(message, images=message.images[leading:], while_working=True)
+    return message.images[:leading], rest
+
+
+def label(image: Image) -> str:
+    """Return what stands before a picture, as ``agent.models`` sends it."""
+    width, height = size_of(image.data) or (0, 0)
+    return f"{' '.join(image.source.split())} ({width} × {height} pixels):"
+
+
+def user_text(message: Fields, at: float | None, *, reminder: bool) -> UserText:
+    """Return a user's message, whose pictures may have labels."""
+    text, images = message.content("content")
+    lines = text.splitlines()
+    found = [_LABEL.fullmatch(line) for line in lines]
+    if images and sum(each is not None for each in found) == len(images):
+        before = next((at for at, each in enumerate(found) if each is None), len(found))
+        sources = [each[1] for each in found if each is not None]
+        pairs = zip(images, sources, strict=True)
+        images = tuple(replace(image, source=source) for image, source in pairs)
+        text = "\n".join(line for line, each in zip(lines, found, strict=True) if each is None)
+    else:
+        before = 0
+    return UserText(text=text, at=at, reminder=reminder, images=images, labels_before_text=before)
 
 
 def turn_of(message: Fields, at: float | None = None) -> Turn:

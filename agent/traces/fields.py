@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from agent.errors import TraceError
+from agent.traces.formats.images import MAX_IMAGES, Image, image_of
 from agent.traces.json_reader import JsonReader
 
 MAX_TEXT_CHARACTERS = 1024 * 1024  # of one text of a trace; the middle of a longer one is left out
@@ -45,6 +46,21 @@ class Fields:
         if isinstance(value, list):
             return shorten("\n".join(self._part(name, part) for part in value))
         raise self.error(name, "a text was expected")
+
+    def content(self, name: str) -> tuple[str, tuple[Image, ...]]:
+        """Return the text of content in parts, and the pictures in it; others are named."""
+        value = self.values.get(name)
+        if not isinstance(value, list):
+            return self.text(name), ()
+        images, texts = list[Image](), list[str]()
+        for part in value:
+            known = isinstance(part, dict) and len(images) < MAX_IMAGES
+            image = image_of(part) if known else None
+            if image is None:
+                texts.append(self._part(name, part))
+            else:
+                images.append(image)
+        return shorten("\n".join(texts)), tuple(images)
 
     def _part(self, name: str, part: Any) -> str:
         if isinstance(part, str):

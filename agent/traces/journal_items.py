@@ -2,12 +2,15 @@
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pydantic_core import from_json
 
+from agent.errors import RunError
 from agent.events import (
     Annotation,
     Event,
@@ -25,14 +28,17 @@ from agent.events import (
 )
 from agent.installation import DISTRIBUTION_NAME
 from agent.loop.conversation import Conversation
+from agent.models.base import Picture
 from agent.runs import journal
 from agent.runs.compatibility import decode_line
+from agent.runs.outputs.pictures import PictureStore, pictures_of
 from agent.runs.state import remark
 from agent.runs.transcript import Call, parts_of
 from agent.tools.call_parser import TimeLimits
 from agent.tools.observation import OutputLimits
 from agent.tools.schemas import tool_schemas
 from agent.traces.formats import messages
+from agent.traces.formats.images import Image
 from agent.traces.recording import NO_RESULT
 from agent.traces.token_ids import TokenSequence
 from agent.traces.trace import Ended, Item, Note, Result, Review, Start, Turn, TurnIds, UserText
@@ -43,22 +49,24 @@ ORIGIN_FILE = "imported.json"
 _MAX_TOOLS = 200
 
 
-def items_of(events: Iterable[Event], origin: "Origin | None" = None) -> Iterator[Item]:
-    """Yield a run's events as items of a trace."""
-    origin = origin or Origin()
+def items_of(
+    events: Iterable[Event], origin: "Origin | None" = None, outputs: Path | None = None
+) -> Iterator[Item]:
+    """Yield a run's events as items of a trace; ``outputs`` has its pictures."""
+    origin, read = origin or Origin(), partial(_images, outputs)
     step, sequence = 0, TokenSequence()
     for part in parts_of(events):
         copied = step < origin.copied_steps
         match part:
             case RunStarted():
-                yield from _start(part, origin, copied=copied)
+                yield from _start(part, origin, read(part), copied=copied)
             case RunContinued() | Reminder() | MessageDelivered() if part.text:
-                yield _message(part, copied=copied)
+                yield _message(part, read(part), copied=copied)
             case ModelAnswered():
                 step = part.step
                 yield _turn(part, sequence.add(part.tokens), copied=copied)
             case Call(ended=ToolEnded() as ended) if ended.observation != NO_RESULT:
-                yield _result(part, ended)
+                yield _result(part, ended, read(ended))
             case Notice() | UnreadableEvent() | SummaryEnded() | Annotation():
                 usage = part.usage if isinstance(part, SummaryEnded) else None
                 yield Note(text=remark(part), usage=usage, at=part.at)
@@ -71,7 +79,23 @@ def items_of(events: Iterable[Event], origin: "Origin | None" = None) -> Iterato
                 pass
 
 
-def _start(event: RunStarted, origin: "Origin", *, copied: bool) -> Iterator[Item]:
+def _images(outputs: Path | None, event: Event) -> tuple[Image, ...]:
+    """Return the pictures that the model got with an event, except those that are missing."""
+    return read_images(outputs, pictures_of(event)) if outputs else ()
+
+
+def read_images(outputs: Path, pictures: Sequence[Picture]) -> tuple[Image, ...]:
+    """Return pictures of a run's outputs, except those that are missing."""
+    store, found = PictureStore(outputs), list[Image]()
+    for each in pictures:
+        with suppress(RunError):
+            found.append(Image(store.read(each), each.media_type, each.source, each.tokens))
+    return tuple(found)
+
+
+def _start(
+    event: RunStarted, origin: "Origin", images: tuple[Image, ...], *, copied: bool
+) -> Iterator[Item]:
     tools = origin.tools
     if tools is None:
         tools = default_tools() if event.mode == "sandbox" else []
@@ -85,22 +109,27 @@ def _start(event: RunStarted, origin: "Origin", *, copied: bool) -> Iterator[Ite
             if earlier.role == "user"
             else Turn(text=earlier.text, at=event.at, copied=True)
         )
-    yield UserText(text=event.user, task=event.task, at=event.at, copied=copied)
+    yield UserText(text=event.user, task=event.task, at=event.at, copied=copied, images=images)
 
 
-def _message(event: RunContinued | Reminder | MessageDelivered, *, copied: bool) -> UserText:
+def _message(
+    event: RunContinued | Reminder | MessageDelivered,
+    images: tuple[Image, ...],
+    *,
+    copied: bool,
+) -> UserText:
     return UserText(
         text=event.text, at=event.at, reminder=isinstance(event, Reminder),
-        while_working=isinstance(event, MessageDelivered), copied=copied,
+        while_working=isinstance(event, MessageDelivered), copied=copied, images=images,
     )  # fmt: skip
 
 
-def _result(call: Call, ended: ToolEnded) -> Result:
+def _result(call: Call, ended: ToolEnded, images: tuple[Image, ...]) -> Result:
     reviewed, edited = call.reviewed, call.edited
     return Result(
         call_id=ended.call_id, text=edited.observation if edited else ended.observation,
         original=ended.observation if edited else None, exit_code=ended.exit_code, ok=ended.ok,
-        seconds=ended.seconds, at=ended.at,
+        seconds=ended.seconds, at=ended.at, images=images,
         review=Review(
             decision=reviewed.decision, arguments=reviewed.arguments, reason=reviewed.reason,
             note=reviewed.note,
@@ -132,7 +161,9 @@ class Origin:
 
 def items_of_journal(path: Path) -> Iterator[Item]:
     """Yield the items of the run with this journal."""
-    return items_of((event for _, event in journal.read(path)), origin_of(path))
+    return items_of(
+        (event for _, event in journal.read(path)), origin_of(path), path.parent / "outputs"
+    )
 
 
 def messages_of_journal(path: Path) -> Iterator[str]:
@@ -145,7 +176,9 @@ def messages_of_journal(path: Path) -> Iterator[str]:
     tools = origin_of(path).tools
     if tools is None:
         tools = default_tools() if mode == "sandbox" else []
-    return messages.write(conversation.messages, tools)
+    return messages.write(
+        conversation.messages, tools, partial(read_images, path.parent / "outputs")
+    )
 
 
 def origin_of(path: Path) -> Origin:

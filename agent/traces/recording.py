@@ -8,8 +8,10 @@ import json
 import os
 import shlex
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from agent.capabilities.observed import call_usage
@@ -39,15 +41,18 @@ from agent.events import (
 )
 from agent.limits import Limits
 from agent.loop.meter import UsageMeter
-from agent.models.base import ToolCall
+from agent.models.base import Picture, ToolCall
 from agent.runs.folder import RunFolder
 from agent.runs.outputs.long import LongOutputs
+from agent.runs.outputs.pictures import PictureStore
 from agent.tools.actions import BASH, EDITOR, SUBMIT, Action, Bash, Custom, Operation, Submit
+from agent.traces.formats.images import Image, keep_image
 from agent.traces.import_budget import ImportBudget
 from agent.traces.token_ids import TokenSequence
 from agent.traces.trace import Ended, Item, Note, Result, Review, Start, Turn, UserText
 from agent.util.text import mark_hidden, one_line
 
+KeepImage = Callable[[Image], Picture]
 NO_RESULT = "The imported trace has no result of this call."
 UNTITLED = "Imported trace"
 _SHELLS = frozenset({BASH, "bash", "shell", "sh", "terminal", "run_command", "exec", "run_shell"})
@@ -58,10 +63,11 @@ _SANDBOX, _PLAIN = b'"mode":"sandbox"', b'"mode":"plain"'
 
 
 class TraceRecorder:
-    """Turns the items of a trace into the events of a run."""
+    """Turns the items of a trace into the events of a run; ``keep`` stores its pictures."""
 
-    def __init__(self, run: str, title: str = "") -> None:
+    def __init__(self, run: str, title: str = "", keep: KeepImage | None = None) -> None:
         self._run = run
+        self._keep = keep
         self._title = title or UNTITLED
         self._start = Start()
         self._texts: list[UserText] = []  # of a round that begins with the next turn
@@ -134,10 +140,11 @@ class TraceRecorder:
         text = "\n\n".join(each.text for each in texts)
         task = "\n\n".join(each.task or each.text for each in texts)
         model = (turn.model if turn else "") or self._start.model or "unknown model"
+        pictures = self._pictures(image for each in texts for image in each.images)
         if self._begun:
             yield RunContinued(
                 text=task or "(continued)", model=model, metered=True, format=FORMAT,
-                at=self._at,
+                at=self._at, pictures=pictures,
             )  # fmt: skip
             return
         self._begun = True
@@ -145,7 +152,7 @@ class TraceRecorder:
             run=self._run, task=task or self._start.title or self._title,
             mode=self._start.mode or "sandbox", model=model,
             metered=True, prompt=self._start.prompt, system=self._start.system,
-            user=text or task, format=FORMAT, at=self._at,
+            user=text or task, format=FORMAT, at=self._at, pictures=pictures,
         )  # fmt: skip
 
     def _add_turn(self, turn: Turn) -> Iterator[Event]:
@@ -181,7 +188,12 @@ class TraceRecorder:
         texts, self._delivered = self._delivered, []
         for text in texts:
             self._pass(text.at)
-            yield MessageDelivered(step=self._step, text=text.text, at=self._at)
+            yield MessageDelivered(
+                step=self._step, text=text.text, at=self._at, pictures=self._pictures(text.images)
+            )
+
+    def _pictures(self, images: Iterable[Image]) -> tuple[Picture, ...]:
+        return tuple(map(self._keep, images)) if self._keep else ()
 
     def _with_own_id(self, call: ToolCall) -> ToolCall:
         """Return the call with an id that no earlier call of the run has."""
@@ -255,6 +267,7 @@ class TraceRecorder:
             step=self._step, call_id=call.id, name=call.name, ok=ok and not lost,
             exit_code=result.exit_code, end_reason="stop" if lost else "exit", seconds=seconds,
             observation=result.text, used=used, at=self._at,
+            pictures=self._pictures(result.images),
         )  # fmt: skip
 
     def _review_events(
@@ -301,20 +314,25 @@ def write_journal(
 ) -> None:
     """Write a trace to a new run's folder; its journal appears only when it is complete."""
     outputs = LongOutputs(folder.outputs)
-    partial = folder.journal.with_suffix(".new")
+    incomplete = folder.journal.with_suffix(".new")
     try:
-        with partial.open("x+b") as file:
-            recorder = TraceRecorder(folder.id, title)
+        with incomplete.open("x+b") as file:
+            recorder = TraceRecorder(folder.id, title, partial(_keep, folder.outputs, budget))
             for event in recorder.events(items):
                 budget.take(_write(file, event, outputs))
             if recorder.is_plain:
                 _make_plain(file)
             file.flush()
             os.fsync(file.fileno())
-        partial.rename(folder.journal)
+        incomplete.rename(folder.journal)
     finally:
         outputs.end_call()
-        partial.unlink(missing_ok=True)
+        incomplete.unlink(missing_ok=True)
+
+
+def _keep(outputs: Path, budget: ImportBudget, image: Image) -> Picture:
+    budget.take(len(image.data))
+    return keep_image(image, PictureStore(outputs))
 
 
 def _write(file: BinaryIO, event: Event, outputs: LongOutputs) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 
 from agent.events import Decision, Mode, Status
 from agent.models.base import FinishReason, OpaqueParts, ToolCall, Usage
+from agent.traces.formats.images import Image
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +35,8 @@ class UserText:
     """A message to the model; ``task`` is what the user wrote, where ``text`` says more.
 
     The agent sends a ``reminder``, and the user one ``while_working``, within a round; ``copied``
-    ones are of an earlier trace, which this one continues.
+    ones are of an earlier trace, which this one continues. ``labels_before_text`` is the number of
+    ``images`` that come before the text.
     """
 
     text: str
@@ -43,6 +45,8 @@ class UserText:
     reminder: bool = False
     while_working: bool = False
     copied: bool = False
+    images: tuple[Image, ...] = ()
+    labels_before_text: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +102,7 @@ class Result:
     at: float | None = None
     review: Review | None = None
     original: str | None = None
+    images: tuple[Image, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

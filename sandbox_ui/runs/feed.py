@@ -65,7 +65,8 @@ class Feed:
             current_step = state.current_step
             if current_step is not None:
                 cursor = current_step.begin
-                state = replace(state, steps=state.steps[:-1])
+                pictures = state.pictures.before(current_step.step)
+                state = replace(state, steps=state.steps[:-1], pictures=pictures)
             about = self._time_and_title() | {
                 "parent": self._folder.parent,
                 "imported": self._folder.imported,

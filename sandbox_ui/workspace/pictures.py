@@ -43,9 +43,7 @@ def _extension(path: str) -> str:
 
 def _row(versions: FileVersions, path: RelPath) -> dict[str, Any]:
     rows = version_rows(versions, path)["versions"]
-    opened = [
-        {name: row[name] for name in ("step", "by", "size")} for row in rows if row["open"]
-    ]
+    opened = [{name: row[name] for name in ("step", "by", "size")} for row in rows if row["open"]]
     return {
         "path": path.to_url(),
         "name": paths.display_text(path),

@@ -4,7 +4,7 @@ const MAX_MATCHES = 1000;
 const [BEFORE, AFTER] = [40, 80]; // characters around a match
 
 /** The first match in each message, step and answer; `eventsOf(step)` returns a step's events. */
-export function findMatches({ rounds, steps }, eventsOf, words) {
+export function findMatches({ rounds, steps, pictures }, eventsOf, words) {
   const matches = [];
   const search = (place, texts) => {
     for (const text of texts) {
@@ -16,7 +16,8 @@ export function findMatches({ rounds, steps }, eventsOf, words) {
   };
   for (const [at, { text, answer }] of rounds.entries()) {
     const round = at + 1;
-    search({ part: "asked", round, step: 0 }, [text]);
+    const shown = (pictures?.all ?? []).filter((each) => each.where === "message" && each.round === round);
+    search({ part: "asked", round, step: 0 }, [text, ...shown.map(({ picture }) => picture.source)]);
     for (const { step } of steps.filter((each) => each.round === round)) search({ part: "step", round, step }, textsOf(eventsOf(step) ?? []));
     search({ part: "answer", round, step: 0 }, [answer]);
   }
@@ -24,10 +25,11 @@ export function findMatches({ rounds, steps }, eventsOf, words) {
 }
 
 function* textsOf(events) {
-  for (const { kind, text, reasoning, arguments: values, observation } of events) {
+  for (const { kind, text, reasoning, arguments: values, observation, pictures = [] } of events) {
     if (kind === "model_answered") yield* [reasoning, text];
     else if (kind === "tool_started") yield* Object.values(values).filter((each) => typeof each === "string");
     else if (kind === "tool_output" || kind === "notice" || kind === "reminder" || kind === "message_delivered") yield text;
     else if (kind === "tool_ended") yield observation;
+    if (kind !== "pictures_dropped") yield* pictures.map(({ source }) => source);
   }
 }

@@ -1,16 +1,11 @@
 // The exact pictures that the model got, on a tool's card or at a message; a click shows one large.
 
 import { h, icon } from "../core/dom.js";
-import { formatBytes, formatNumber, plural } from "../core/format.js";
+import { formatNumber, plural } from "../core/format.js";
+import { aboutPicture, pictureUrl } from "../core/run/sent_pictures.js";
 import { openLightbox } from "../core/widgets/lightbox.js";
 
 /** @typedef {import("../core/run/sent_pictures.js").Look} Look */
-
-/** The size and the tokens of a picture, in words. */
-export const aboutPicture = ({ width, height, size, tokens }) =>
-  [`${formatNumber(width)} × ${formatNumber(height)}`, formatBytes(size), tokens ? `about ${plural(tokens, "token")}` : ""].filter(Boolean).join(" · ");
-
-export const pictureUrl = (run, { file }) => run.url(`outputs/${file}`);
 
 /** Where a picture was sent, in words. */
 const placeOf = ({ where, step, round }) => (where === "message" ? (round > 1 ? `message ${round}` : "the task") : `step ${step}`);
@@ -39,8 +34,9 @@ function enlarge(run, look, back) {
 /** An image of a picture, in a button that shows it large. */
 function pictureButton(run, look, attributes, size) {
   const { picture } = look;
+  const url = pictureUrl(run, picture);
   const image = h("img", {
-    src: pictureUrl(run, picture),
+    src: url || null,
     alt: `Picture of ${picture.source}`,
     loading: "lazy",
     decoding: "async",
@@ -53,10 +49,12 @@ function pictureButton(run, look, attributes, size) {
     event.stopPropagation();
     enlarge(run, look, button);
   });
-  image.addEventListener("error", () => {
+  const showMissing = (text) => {
     button.disabled = true;
-    button.replaceChildren(icon("image"), h("span", { class: "message" }, "This picture is not in the run’s record any more."));
-  });
+    button.replaceChildren(icon("image"), h("span", { class: "message" }, text));
+  };
+  image.addEventListener("error", () => showMissing("This picture is not in the run’s record any more."));
+  if (!url) showMissing("The report does not contain this picture.");
   return button;
 }
 

@@ -4,7 +4,7 @@ What ATIF has no field for is in ``extra`` fields under one key, so that reading
 nothing. Embedded trajectories of subagents are not read.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib import metadata
 from typing import Any
@@ -13,6 +13,7 @@ from agent.installation import DISTRIBUTION_NAME
 from agent.models.base import ToolCall, Usage
 from agent.traces.chat import OPAQUE, read_opaque
 from agent.traces.fields import Fields, dump, format_time, read_objects
+from agent.traces.formats.images import Image, described
 from agent.traces.json_reader import JsonReader
 from agent.traces.recording import parse_arguments
 from agent.traces.statuses import ORIGINAL_OBSERVATION, finish_of, original_of, review_of, status_of
@@ -33,6 +34,7 @@ VERSION = "ATIF-v1.7"
 _READ = tuple(f"ATIF-v1.{minor}" for minor in range(9))
 _OWN = "llm_in_sandbox_studio"
 _UNPARSED = "unparsed"
+_PICTURES = "pictures"
 
 
 # Reading
@@ -100,10 +102,12 @@ class _Steps:
         if source == "agent":
             yield from _agent_step(step, at)
         elif source == "user":
+            text, images = step.content("message")
             yield UserText(
-                text=step.text("message"), task=own.text("task"), at=at,
+                text=text, task=own.text("task"), at=at,
                 reminder=own.flag("reminder"), while_working=own.flag("while_working"),
                 copied=step.flag("is_copied_context"),
+                images=described(images, own.values.get(_PICTURES)),
             )  # fmt: skip
         elif source == "system":
             yield Note(text=step.text("message"), at=at)
@@ -141,12 +145,13 @@ def _agent_step(step: Fields, at: float | None) -> Iterator[Item]:
         extra = result.fields("extra").fields(_OWN)
         ok = extra.values.get("ok")
         call_id = result.text("source_call_id")
+        text, images = result.content("content")
         yield Result(
             call_id=call_id or (calls[0].id if len(calls) == 1 else ""),
-            text=result.text("content"), exit_code=extra.exit_code("exit_code"),
+            text=text, exit_code=extra.exit_code("exit_code"),
             ok=ok if isinstance(ok, bool) else None, seconds=extra.number("seconds"),
             at=extra.time("ended"), review=review_of(extra.fields("review")),
-            original=original_of(extra),
+            original=original_of(extra), images=described(images, extra.values.get(_PICTURES)),
         )  # fmt: skip
 
 
@@ -268,10 +273,12 @@ class _Writer:
     def _new_step(self, item: Item) -> _Step:
         match item:
             case UserText():
-                step = self._create("user", item.text, item.at, copied=item.copied)
+                content = _content(item.text, item.images)
+                step = self._create("user", content, item.at, copied=item.copied)
                 step.own = {"task": item.task} if item.task not in ("", item.text) else {}
                 step.own |= {"reminder": True} if item.reminder else {}
                 step.own |= {"while_working": True} if item.while_working else {}
+                step.own |= _about(item.images)
                 return step
             case Turn():
                 return self._agent_step(item)
@@ -283,7 +290,7 @@ class _Writer:
         raise AssertionError(item)
 
     def _create(
-        self, source: str, message: str, at: float | None, *, copied: bool = False
+        self, source: str, message: object, at: float | None, *, copied: bool = False
     ) -> _Step:
         self._totals.steps += 1
         values: dict[str, Any] = {"step_id": self._totals.steps}
@@ -328,8 +335,9 @@ class _Writer:
                "review": asdict(result.review) if result.review else None,
                ORIGINAL_OBSERVATION: result.original}  # fmt: skip
         extra = {name: value for name, value in own.items() if value is not None}
+        extra |= _about(result.images)
         known = {call["tool_call_id"] for call in self._step.values.get("tool_calls", ())}
-        entry: dict[str, Any] = {"content": result.text}
+        entry: dict[str, Any] = {"content": _content(result.text, result.images)}
         if result.call_id in known:
             entry["source_call_id"] = result.call_id
         if extra:
@@ -358,6 +366,19 @@ class _Writer:
         if step.own:
             step.values["extra"] = {_OWN: step.own}
         yield ("" if step.values["step_id"] == 1 else ",\n") + dump(step.values)
+
+
+def _content(text: str, images: Sequence[Image]) -> object:
+    """Return a text, with pictures as content parts of version 1.6 on."""
+    parts = [
+        {"type": "image", "source": {"media_type": each.media_type, "path": each.url}}
+        for each in images
+    ]
+    return [{"type": "text", "text": text}, *parts] if parts else text
+
+
+def _about(images: Sequence[Image]) -> dict[str, Any]:
+    return {_PICTURES: [each.about for each in images]} if images else {}
 
 
 def _metrics(turn: Turn) -> dict[str, Any]:

@@ -4,25 +4,37 @@ A conversation is ``{"messages": [...], "tools": [...]}``, as for fine-tuning. T
 exit codes are not part of the format.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 
 from agent.models.base import (
     AssistantMessage,
     Message,
+    Picture,
     SystemMessage,
     ToolCall,
     ToolResult,
     UserMessage,
 )
-from agent.traces.chat import OPAQUE, items_of_message, system_text
+from agent.traces.chat import (
+    OPAQUE,
+    items_of_message,
+    label,
+    system_text,
+    with_shown_pictures,
+)
 from agent.traces.fields import Fields, dump, read_fields, read_objects
+from agent.traces.formats.images import Image
 from agent.traces.json_reader import JsonReader
-from agent.traces.trace import Start, Trace
+from agent.traces.trace import Item, Start, Trace
 
 
 def read(head: Fields, reader: JsonReader) -> Trace:
     """Yield the items of the conversation at hand; its messages may be a list or the rest."""
+    yield from with_shown_pictures(_items(head, reader))
+
+
+def _items(head: Fields, reader: JsonReader) -> Iterator[Item]:
     tools = tuple(tool.values for tool in head.items("tools"))
     start: Start | None = Start(model=head.text("model"), tools=tools)
     for message in _messages(head, reader):
@@ -49,20 +61,58 @@ def _messages(head: Fields, reader: JsonReader) -> Iterator[Fields]:
         yield from read_objects(reader, "messages")
 
 
-def write(messages: Iterable[Message], tools: Sequence[object]) -> Iterator[str]:
-    """Yield the text of a conversation, exactly as it was sent to the model, as one line."""
+def write(
+    messages: Iterable[Message],
+    tools: Sequence[object],
+    read: Callable[[Sequence[Picture]], tuple[Image, ...]],
+) -> Iterator[str]:
+    """Yield the text of a conversation, as it was sent to the model, as one line.
+
+    ``read`` returns the pictures of a message; those of results are a message after all of a turn.
+    """
     yield '{"messages": ['
-    for number, message in enumerate(messages):
-        yield (", " if number else "") + dump(_to_json(message))
+    between = ""
+    for values in _to_values(messages, read):
+        yield between + dump(values)
+        between = ", "
     yield f'], "tools": {dump(list(tools))}}}\n' if tools else "]}\n"
 
 
-def _to_json(message: Message) -> dict[str, object]:
+def _to_values(
+    messages: Iterable[Message], read: Callable[[Sequence[Picture]], tuple[Image, ...]]
+) -> Iterator[dict[str, object]]:
+    shown: list[Image] = []
+    for message in messages:
+        if isinstance(message, ToolResult):
+            shown += read(message.pictures)
+        elif shown:
+            yield _shown(shown)
+            shown = []
+        images = read(message.pictures) if isinstance(message, UserMessage) else ()
+        yield _to_json(message, images)
+    if shown:
+        yield _shown(shown)
+
+
+def _shown(images: Sequence[Image]) -> dict[str, object]:
+    return {"role": "user", "content": parts_of("", images)}
+
+
+def parts_of(text: str, images: Sequence[Image]) -> list[dict[str, object]]:
+    """Return a text and pictures, each with its label, as content parts of Chat Completions."""
+    parts: list[dict[str, object]] = [{"type": "text", "text": text}] if text else []
+    for image in images:
+        parts.append({"type": "text", "text": label(image)})
+        parts.append({"type": "image_url", "image_url": {"url": image.url}})
+    return parts
+
+
+def _to_json(message: Message, images: Sequence[Image]) -> dict[str, object]:
     match message:
         case SystemMessage(text):
             return {"role": "system", "content": text}
         case UserMessage(text):
-            return {"role": "user", "content": text}
+            return {"role": "user", "content": parts_of(text, images) if images else text}
         case ToolResult(call_id, _, text):
             return {"role": "tool", "tool_call_id": call_id, "content": text}
         case AssistantMessage():

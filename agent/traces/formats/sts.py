@@ -4,12 +4,14 @@ Usage, exit codes and statuses are not part of the format. Fields that are not d
 ignored by the Hub, so the header also has the tools and the task.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from agent.traces.chat import OPAQUE, items_of_message, system_text
+from agent.traces.chat import OPAQUE, items_of_message, system_text, with_shown_pictures
 from agent.traces.fields import Fields, dump, read_fields
+from agent.traces.formats.images import Image
+from agent.traces.formats.messages import parts_of
 from agent.traces.json_reader import JsonReader
 from agent.traces.trace import Item, Result, Start, Trace, Turn, UserText
 
@@ -18,6 +20,10 @@ HARNESS = "llm-in-sandbox-studio"
 
 def read(head: Fields, reader: JsonReader) -> Trace:
     """Yield the session's items, from the header line and the file before it."""
+    yield from with_shown_pictures(_items(head, reader))
+
+
+def _items(head: Fields, reader: JsonReader) -> Iterator[Item]:
     reader.skip()
     start: Start | None = Start(
         title=head.text("name"), agent=head.text("harness"), model=head.text("model"),
@@ -59,11 +65,12 @@ def write(items: Iterable[Item], run: str) -> Iterator[str]:
                 yield dump(header) + "\n"
                 yield _line("system", item.system, item.at)
             case UserText():
-                yield _line("user", item.text, item.at)
+                yield _line("user", _content(item.text, item.images), item.at)
             case Turn():
                 yield _line("assistant", item.text, item.at, **_turn(item, model))
             case Result():
-                yield _line("tool", item.text, item.at, toolCallId=item.call_id)
+                content = _content(item.text, item.images)
+                yield _line("tool", content, item.at, toolCallId=item.call_id)
             case _:
                 pass
 
@@ -78,8 +85,12 @@ def _turn(turn: Turn, model: str) -> dict[str, Any]:
     return {name: value for name, value in more.items() if value}
 
 
-def _line(role: str, text: str, at: float | None, **more: Any) -> str:
-    message = {"role": role, "content": text} | more
+def _content(text: str, images: Sequence[Image]) -> str | list[dict[str, object]]:
+    return parts_of(text, images) if images else text
+
+
+def _line(role: str, content: str | list[dict[str, object]], at: float | None, **more: Any) -> str:
+    message = {"role": role, "content": content} | more
     if at is not None:
         message["timestamp"] = round(at * 1000)
     return dump({"type": "message", "message": message}) + "\n"

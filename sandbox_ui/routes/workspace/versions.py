@@ -26,8 +26,8 @@ from sandbox_ui.routes.helpers import (
 from sandbox_ui.runs.manager import RunManager
 from sandbox_ui.workspace.outputs import list_results
 from sandbox_ui.workspace.past_listing import version_rows
-from sandbox_ui.workspace.pictures import list_pictures
 from sandbox_ui.workspace.path_links import find_linked_files
+from sandbox_ui.workspace.pictures import list_pictures
 from sandbox_ui.workspace.step_diff import Difference, compare
 
 

@@ -124,7 +124,7 @@ export class Run {
     this.mode = mode;
     this.network = network;
     this.conversationTokens = tokensOf(state.steps?.findLast(({ usage }) => usage)?.usage);
-    this.pictures.reset(state.pictures, state.rounds.length, state.steps?.at(-1)?.step);
+    this.pictures.reset(state.pictures?.all ?? [], state.rounds.length, state.steps?.at(-1)?.step);
     this.emit("state", state);
   }
 

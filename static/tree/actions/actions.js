@@ -9,7 +9,7 @@ import { parentOf } from "../../core/paths.js";
 // The list of versions is loaded on first use.
 const openVersions = ({ path }) => whileShown(import("./version_list.js"), "header/header.css", ({ openVersionList }) => openVersionList(path));
 
-const openPictures = () => whileShown(import("../../workspace/pictures.js"), "workspace/pictures.css", (module) => module.openPictures());
+const openPictures = () => whileShown(import("../../preview/run_pictures.js"), "preview/run_pictures.css", (module) => module.openPictures());
 
 const FIXED_FOLDERS = new Set(["input", "output"]); // the model expects these
 

@@ -81,7 +81,8 @@ def test_marks_go_into_the_message_with_the_marked_picture(page: Stage) -> None:
     marked = Image.open(BytesIO(data)).convert("RGB")
     assert marked.size == (200, 100)
     red, green, blue = marked.getpixel((60, 20))  # type: ignore[misc]
-    assert red > 180 and green < 120 and blue < 120, "the box's upper side is drawn"
+    assert red > 180, "the box's upper side is drawn"
+    assert max(green, blue) < 120
     assert marked.getpixel((60, 50)) == WHITE, "what is marked stays visible"
 
 
@@ -120,9 +121,7 @@ def test_all_pictures_of_a_run_are_shown_with_their_versions(page: Stage) -> Non
     tiles = dialog.locator("figure")
     expect(tiles.locator("figcaption")).to_contain_text(["at the start", "step 1", "step 3"])
     for at in range(3):
-        expect(tiles.nth(at).get_by_role("img", include_hidden=True)).not_to_have_js_property(
-            "naturalWidth", 0
-        )
+        expect(tiles.nth(at).locator("img")).not_to_have_js_property("naturalWidth", 0)
     tiles.nth(1).get_by_role("button").click()
     large = page.page.get_by_role("dialog", name="Images")
     expect(large.get_by_role("status")).to_contain_text("2 of 3 · step 1")

@@ -2,11 +2,11 @@
 
 import { h, icon, iconButton } from "../core/dom.js";
 import { currentRun, emit } from "../core/event_stream.js";
+import { aboutPicture, pictureUrl } from "../core/run/sent_pictures.js";
 import { formatBytes, formatNumber, plural } from "../core/format.js";
 import { fetchJson } from "../core/loading/fetch.js";
 import { openDialog } from "../core/widgets/dialog.js";
 import { loadFirst, openLightbox } from "../core/widgets/lightbox.js";
-import { aboutPicture, pictureUrl } from "../timeline/pictures.js";
 
 const THUMBNAIL = 320; // pixels of the longest side that is asked for
 
