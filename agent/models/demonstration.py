@@ -22,6 +22,7 @@ from agent.models.base import (
     Finish,
     Message,
     ModelRequest,
+    PictureLimits,
     Piece,
     ReasoningPiece,
     TextPiece,
@@ -133,6 +134,11 @@ class DemonstrationModel:
     ) -> None:
         self._demonstration = demonstration
         self._pace = pace
+
+    @property
+    def picture_limits(self) -> PictureLimits:
+        """See ``SeeingModel``: the pictures that it looks at are shown."""
+        return PictureLimits("")
 
     def stream(self, request: ModelRequest, stop: Stop) -> Iterator[Piece]:
         """Stream the next turn; refuse after the end, or if results are not as expected."""

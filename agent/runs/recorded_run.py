@@ -34,7 +34,7 @@ from agent.limits import Limits
 from agent.loop import loop
 from agent.loop.setup_commands import SetupCommands
 from agent.loop.steering import Steering
-from agent.models.base import AssistantMessage, Model, Preloadable
+from agent.models.base import AssistantMessage, Model, Picture, Preloadable
 from agent.models.builtin.model import BuiltinModel, model_for_mode
 from agent.models.endpoint.deferred import passport_of
 from agent.prompts import Prompt
@@ -209,7 +209,7 @@ class RecordedRun(ClosingContext):
             metered=model.metered,
             limits=limits.to_dict(),
             passport=_provenance(model),
-            pictures=self._given.show(added if pictures is None else pictures) if text else (),
+            pictures=self._shown(added, pictures) if text else (),
             picture_limits=self._given.eyes.limits,
             format=FORMAT,
         )
@@ -291,9 +291,7 @@ class RecordedRun(ClosingContext):
         workspace = self.workspace
         inputs = () if self.folder.is_untouched else tuple(list_inputs(workspace))
         chosen = task.pictures
-        pictures = self._given.show(
-            [f"input/{path}" for path in inputs] if chosen is None else chosen
-        )
+        pictures = self._shown([f"input/{path}" for path in inputs], chosen)
         if task.mode == "plain":
             system = ""
             texts = read_texts(workspace, inputs)
@@ -331,6 +329,10 @@ class RecordedRun(ClosingContext):
             format=FORMAT,
         )
         yield from self._round(opening, model, limits, stop, ticket)
+
+    def _shown(self, usual: Sequence[str], chosen: Sequence[str] | None) -> tuple[Picture, ...]:
+        """Return the pictures among the usual files, or in place of them the chosen ones."""
+        return self._given.show(usual if chosen is None else chosen, chosen=chosen is not None)
 
     def _steered(
         self, events: Generator[Event, None, None], number: int

@@ -52,16 +52,18 @@ class ButtonHandlers:
 
         A ``message`` replaces the text box: ``text``; ``play`` for the example's demonstration;
         ``resume`` to continue without a text; ``options`` in place of some of the drawer's
-        ``fields``. The text box is cleared if it was sent.
+        ``fields``; ``pictures`` for the model, in place of all that are attached. The text box is
+        cleared if it was sent.
         """
-        message = message if isinstance(message, dict) else {}
+        message = dict(message) if isinstance(message, dict) else {}
         resumes = message.get("resume") is True
         text = "" if resumes else str(message.get("text") or text_box).strip()
         if not text and not resumes:
             return run_id, _notice("Describe a task first."), gr.skip()
         play = message.get("play") is True
         try:
-            wanted = RunRequest.of(_changed(fields, message.get("options")) | {"task": text})
+            asked = {"task": text, "pictures": message.pop("pictures", None)}
+            wanted = RunRequest.of(_changed(fields, message.get("options")) | asked)
             run_id = self._send(run_id, get_access(request), wanted, play=play)
         except StudioError as error:
             if isinstance(error, InvalidValue):

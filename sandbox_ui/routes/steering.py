@@ -12,6 +12,7 @@ from agent.errors import UsageError
 from agent.loop.steering import Steering
 from sandbox_ui.routes.helpers import RUN_PATH, Routes, at, get_run_id, json_response, read_json
 from sandbox_ui.runs.manager import RunManager
+from sandbox_ui.runs.service import read_pictures
 
 
 @dataclass(frozen=True)
@@ -43,10 +44,15 @@ class SteeringRoutes(Routes):
 
     @at(f"{RUN_PATH}/messages", method="POST")
     async def send(self, request: Request) -> Response:
-        """Send the message ``text``, which the model receives with its next observation."""
-        text = _text(await read_json(request), "text")
+        """Send the message ``text``, which the model receives with its next observation.
+
+        It sees the ``pictures`` with it, percent-encoded paths of files in the workspace; by
+        default those that the user has added.
+        """
+        body = await read_json(request)
+        text, pictures = _text(body, "text"), read_pictures(body.get("pictures"))
         steering = self._runs.active_steering(get_run_id(request), text)
-        return json_response(await run_sync(steering.queue_message, text), 201)
+        return json_response(await run_sync(steering.queue_message, text, pictures), 201)
 
     @at(f"{RUN_PATH}/messages/{{message}}", method="DELETE")
     async def revoke(self, request: Request) -> Response:

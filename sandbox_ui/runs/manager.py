@@ -209,14 +209,19 @@ class RunManager:
         model: Model,
         limits: Limits,
         sandbox_seconds: float | None = None,
+        pictures: Sequence[str] | None = None,
     ) -> None:
-        """Start another round from a message, in the same sandbox and conversation."""
-        self.start_events(
-            run_id,
-            text,
-            lambda run, stop, ticket: run.follow_up(text, model, limits, stop, ticket),
-            sandbox_seconds,
-        )
+        """Start another round from a message, in the same sandbox and conversation.
+
+        ``pictures`` are as in ``RecordedRun.follow_up``.
+        """
+
+        def start_round(
+            run: RecordedRun, stop: Stop, ticket: recorded_run.Ticket
+        ) -> Iterator[Event]:
+            return run.follow_up(text, model, limits, stop, ticket, pictures=pictures)
+
+        self.start_events(run_id, text, start_round, sandbox_seconds)
 
     def start_events(
         self,

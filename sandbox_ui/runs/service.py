@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from agent import examples
 from agent.errors import UsageError
 from agent.limits import Limits
+from agent.loop.steering import MAX_PICTURES
 from agent.models.base import Model, ModelConfig
 from agent.models.builtin.install import BUILTIN_BASE_NAME, BUILTIN_NAME
 from agent.models.builtin.model import BuiltinModel
@@ -19,6 +20,7 @@ from agent.runs.recorded_run import Task
 from agent.runs.spec import RunSpec
 from agent.settings import Settings
 from agent.workspace.files import Workspace
+from agent.workspace.paths import RelPath
 from agent.workspace.transfer.copy import copy_in
 from sandbox_ui.auth.user import User
 from sandbox_ui.runs.manager import RunManager
@@ -34,24 +36,41 @@ def copy_example_inputs(workspace: Workspace, task: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """A spec with the key of its endpoint, which is kept in memory only."""
+    """A spec with the key of its endpoint, which is kept in memory only.
+
+    ``pictures`` are files of the workspace that the model is to see with the task or the message;
+    None for all pictures that it is given.
+    """
 
     spec: RunSpec
     key: str = field(default="", repr=False)
+    pictures: tuple[str, ...] | None = None
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> "RunRequest":
         """Return the request that a client's JSON or the page's fields are; see ``RunSpec.of``."""
         values = dict(given)
+        pictures = read_pictures(values.pop("pictures", None))
         keys = {name: values.pop(name, None) or "" for name in ("api_key", "apiKey")}
         for name, key in keys.items():
             if not isinstance(key, str):
                 raise InvalidValue(name, "must be a text")
-        return cls(RunSpec.of(values), max(keys.values()))
+        return cls(RunSpec.of(values), max(keys.values()), pictures)
 
     def for_task(self, text: str) -> "RunRequest":
         """Return the request for a task."""
         return replace(self, spec=replace(self.spec, task=text))
+
+
+def read_pictures(given: object) -> tuple[str, ...] | None:
+    """Return the paths that a client names, percent-encoded, of pictures for the model."""
+    if given is None:
+        return None
+    if not isinstance(given, list) or not all(isinstance(each, str) for each in given):
+        raise InvalidValue("pictures", "must be a list of paths")
+    if len(given) > MAX_PICTURES:
+        raise InvalidValue("pictures", f"may be at most {MAX_PICTURES}")
+    return tuple(str(RelPath.from_url(each)) for each in given)
 
 
 class Prepared(NamedTuple):
@@ -102,7 +121,8 @@ class RunService:
         if wanted.spec.model and self.runs.folder(run).parent:
             previous = ""  # a fork may go on with any model
         model = model_for(wanted, self.settings, user, previous)
-        self.runs.follow_up(run, wanted.spec.task, model, wanted.spec.limits(self.settings, model))
+        limits = wanted.spec.limits(self.settings, model)
+        self.runs.follow_up(run, wanted.spec.task, model, limits, pictures=wanted.pictures)
 
 
 def prepare(wanted: RunRequest, settings: Settings, user: User, *, play: bool = False) -> Prepared:
@@ -111,7 +131,8 @@ def prepare(wanted: RunRequest, settings: Settings, user: User, *, play: bool = 
     if spec.image not in ("", settings.image):
         raise InvalidValue("image", "is chosen by the operator, with STUDIO_IMAGE")
     model = model_for(wanted, settings, user, prefer_demonstration=play)
-    return Prepared(spec, spec.first_task(model), model, spec.limits(settings, model))
+    task = replace(spec.first_task(model), pictures=wanted.pictures)
+    return Prepared(spec, task, model, spec.limits(settings, model))
 
 
 def model_config(wanted: RunRequest, settings: Settings, user: User) -> ModelConfig:

@@ -5,7 +5,7 @@ import { mountExamples } from "./examples.js";
 import { plural } from "../core/format.js";
 import { saveSentText, sentTexts } from "../core/preferences.js";
 import { emit, on, currentRun } from "../core/event_stream.js";
-import { mountUploads, pendingUploads } from "../uploads/uploads.js";
+import { chosenPictures, mountUploads, pendingUploads } from "../uploads/uploads.js";
 import { saveUnsentText, unsentText } from "../core/run/unsent_text.js";
 import { forgetAttached, lengthWarning } from "./length_warning.js";
 import { mountControls } from "../steering/controls.js";
@@ -71,7 +71,8 @@ class SendControl {
       this.waitingForUploads = true;
       return this.update();
     }
-    this.props.value = this.message;
+    const pictures = chosenPictures();
+    this.props.value = pictures ? { ...this.message, pictures } : this.message;
     saveSentText((this.message?.text ?? this.task.value).trim());
     return void (this.message = null);
   }
@@ -84,7 +85,7 @@ class SendControl {
     if (!text || this.sending) return;
     this.sending = true;
     try {
-      await queueMessage(currentRun, text);
+      await queueMessage(currentRun, text, chosenPictures());
       saveSentText(text);
       emit("message-sent", { text });
     } catch (error) {

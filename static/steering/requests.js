@@ -8,8 +8,8 @@ const send = (run, path, method, body) => fetchJson(run.url(path), { method, ...
 /** Pause, resume or step a run, as `action` says. */
 export const steer = (run, action) => reported(send(run, action, "POST"));
 
-/** Send a message, which reaches the model with its next observation. */
-export const queueMessage = (run, text) => send(run, "messages", "POST", { text });
+/** Send a message, which reaches the model with its next observation; with `pictures` unless they are the usual ones: null. */
+export const queueMessage = (run, text, pictures = null) => send(run, "messages", "POST", { text, ...(pictures && { pictures }) });
 
 /** Take back a message that was not delivered yet. */
 export const revokeMessage = (run, id) => reported(send(run, `messages/${encodeURIComponent(id)}`, "DELETE"));

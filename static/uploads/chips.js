@@ -6,6 +6,8 @@ import { formatBytes, formatNumber, plural, formatSeconds } from "../core/format
 import { isBelow } from "../core/paths.js";
 import { Rate } from "./resumable_upload.js";
 
+const PICTURE = /\.(png|jpe?g|gif|webp|avif|bmp|tiff?|svg|heic|heif|ico)$/i;
+
 /** Common parts: name, message, progress bar, Retry and Remove. */
 class UploadChip {
   constructor(iconName, name, uploads, { onRemove, onRetry }) {
@@ -65,6 +67,39 @@ export class FileChip extends UploadChip {
   constructor(upload, actions) {
     super("file", upload.name, [upload], actions);
     this.upload = upload;
+    /** @type {HTMLButtonElement | null} */
+    this.asPicture = null; // pressed if the model is to see the file as well
+  }
+
+  /** Let the user choose whether the model sees a picture, or the pages of a PDF, and not only has the file. */
+  offerPicture(name) {
+    const isPdf = /\.pdf$/i.test(name);
+    if (this.asPicture || !(isPdf || PICTURE.test(name))) return;
+    const what = isPdf ? "Its first pages are sent as pictures, too" : "Sent as a picture, too; released: as a file only";
+    const onclick = () => this.asPicture.setAttribute("aria-pressed", String(!this.isShown));
+    const attributes = { class: "quiet as-picture", "aria-pressed": String(!isPdf), title: `${what}, if the model takes pictures`, onclick };
+    this.asPicture = h(
+      "button",
+      { ...attributes, "aria-label": `${isPdf ? "Pages" : "Picture"} of ${name} for the model` },
+      icon("image"),
+      isPdf ? "Pages" : "Picture",
+    );
+    this.usual = !isPdf;
+    this.retry.before(this.asPicture);
+  }
+
+  /** The paths of what the model is to see. */
+  shownPaths() {
+    return this.isShown ? this.uploadedPaths() : [];
+  }
+
+  get isShown() {
+    return this.asPicture?.getAttribute("aria-pressed") === "true";
+  }
+
+  /** Whether the user has changed what the model sees of the file. */
+  get isChanged() {
+    return this.asPicture !== null && this.isShown !== this.usual;
   }
 
   show() {
@@ -81,6 +116,7 @@ export class FileChip extends UploadChip {
   showUploaded(entry) {
     this.setStatus(formatBytes(entry.size));
     this.name.textContent = entry.name;
+    this.offerPicture(entry.name);
     if (this.infoRequested || !mayHaveText(entry.name)) return;
     this.infoRequested = true;
     fetchDocumentInfo(entry.path).then(
@@ -90,8 +126,14 @@ export class FileChip extends UploadChip {
   }
 }
 
-/** Chip of a batch, with totals. */
+/** Chip of a batch, with totals. The model sees its pictures. */
 export class BatchChip extends UploadChip {
+  isChanged = false;
+
+  shownPaths() {
+    return this.uploadedPaths().filter((path) => PICTURE.test(path));
+  }
+
   constructor(uploads, name, actions) {
     super(name ? "folder" : "attach", name || plural(uploads.length, "file"), uploads, actions);
     this.titled = Boolean(name);

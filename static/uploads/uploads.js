@@ -17,6 +17,15 @@ let draft = null;
 
 export const pendingUploads = () => preparing + active + waiting.length;
 
+/** @type {Set<FileChip | BatchChip>} */
+const chipSet = new Set();
+
+/** The paths of what the model is to see with the message, encoded; null for all pictures. */
+export function chosenPictures() {
+  const attached = [...chipSet].filter((chip) => chip.element.isConnected);
+  return attached.some((chip) => chip.isChanged) ? attached.flatMap((chip) => chip.shownPaths()) : null;
+}
+
 /** The target run; two quick drops share one draft. */
 async function ensureRun() {
   if (currentRun.id) return;
@@ -30,7 +39,6 @@ async function ensureRun() {
 export function mountUploads(element) {
   loadStyles("uploads/uploads.css");
   const chips = element.querySelector(".chips");
-  const chipSet = new Set();
   const clear = () => pendingUploads() || chips.replaceChildren();
   mountFileInputs(element);
   on("upload", ({ files, items, folder = "input", onUploaded }) => {

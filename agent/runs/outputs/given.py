@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from agent.documents.drawing_error import DrawingError
+from agent.documents.signatures import is_pdf
 from agent.documents.text import SCAN
 from agent.errors import WorkspaceError
 from agent.models.base import Model, Picture, picture_limits_of
@@ -37,24 +38,32 @@ class GivenPictures:
 
     def show_with_message(self, paths: Sequence[str] | None) -> tuple[Picture, ...]:
         """Return the pictures of a message; None stands for those that the user has added."""
-        chosen, self.added = self.added if paths is None else paths, []
-        return self.show(chosen)
+        added, self.added = self.added, []
+        return self.show(added) if paths is None else self.show(paths, chosen=True)
 
-    def show(self, paths: Sequence[str]) -> tuple[Picture, ...]:
-        """Return the pictures among files of the workspace; none if the model takes none."""
+    def show(self, paths: Sequence[str], *, chosen: bool = False) -> tuple[Picture, ...]:
+        """Return the pictures among files of the workspace; none if the model takes none.
+
+        Of PDFs that are ``chosen``, these are the first pages.
+        """
         limits = self.eyes.limits
         if limits is None:
             return ()
         shown: list[Picture] = []
         for path in paths:
             try:
-                data = self._read_picture(path)
-                if data is None:
+                data = self._read(path)
+                name = path.rpartition("/")[2]
+                is_document = chosen and is_pdf(name, data[:HEAD_BYTES])
+                if not is_document and not is_picture(name, data[:HEAD_BYTES]):
                     continue
                 if len(shown) >= limits.count:
                     self._notices.append(_TOO_MANY.format(count=limits.count))
                     break
-                shown += self.eyes.show(data, path)
+                if is_document:
+                    shown += self.eyes.show_pages(data, path, MAX_SCAN_PAGES)
+                else:
+                    shown += self.eyes.show(data, path)
             except (DrawingError, WorkspaceError, OSError) as error:
                 self._notices.append(_NOT_SHOWN.format(path=path, why=error))
         return tuple(shown)
@@ -89,10 +98,11 @@ class GivenPictures:
         taken, self._notices = self._notices, []
         return taken
 
-    def _read_picture(self, path: str) -> bytes | None:
-        """Return the bytes of a picture; None for any other file."""
+    def _read(self, path: str) -> bytes:
+        """Return the bytes of a picture or a PDF; of any other file its beginning."""
         with self._folder.open_workspace().open_read(RelPath(path)) as file:
             head = file.read(HEAD_BYTES)
-            if not is_picture(path.rpartition("/")[2], head):
-                return None
+            name = path.rpartition("/")[2]
+            if not is_picture(name, head) and not is_pdf(name, head):
+                return head
             return head + file.read(MAX_FILE_BYTES + 1 - len(head))

@@ -33,7 +33,7 @@ from tests.contract.model_suite import calls_of, reasoning_of, text_of
 
 NAMES = (
     "animation", "chart", "documents", "journey", "molecule", "music", "physics", "poster",
-    "survey", "wording",
+    "rivers", "survey", "wording",
 )  # fmt: skip
 SCRIPT = """
 title: Greet
