@@ -1,5 +1,6 @@
-"""Long documents of the examples: generated when they are needed, always the same."""
+"""Input files of the examples that are generated when they are needed."""
 
+import io
 import random
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -9,6 +10,12 @@ LOGBOOK_LINES = 420
 LOGBOOK_LINE, LOGBOOK_VALUE = 301, "1886-12-29: landfall off Valparaiso, anchored in 12 fathoms"
 REGISTER_PAGES, ARRIVALS_PER_PAGE = 300, 40
 REGISTER_SHIP = "Halcyon"
+DEPARTURES = (
+    ("14:05", "Trondheim", "4"), ("14:12", "Lillehammer", "11"), ("14:20", "Stavanger", "2"),
+    ("14:31", "Bergen", "17"), ("14:38", "Drammen", "9"), ("14:52", "Kristiansand", "6"),
+    ("15:03", "Hamar", "13"),
+)  # fmt: skip
+"""What a photograph shows: the time, the city and the platform of each departure."""
 
 _WINDS = ("calm", "light airs", "moderate breeze", "fresh breeze", "strong gale", "squalls")
 _SKIES = ("clear sky", "passing clouds", "overcast", "rain", "fog banks", "hail showers")
@@ -65,7 +72,40 @@ def register() -> bytes:
     return _pdf(pages)
 
 
-GENERATED: Mapping[str, Callable[[], bytes]] = {"logbook.txt": logbook, "register.pdf": register}
+def departures() -> bytes:
+    """Return a photograph, as if taken by hand, of a board of departures: a JPEG."""
+    from PIL import Image, ImageChops, ImageDraw, ImageFilter, ImageFont
+
+    dice, size = random.Random(3), (1100, 760)
+    board = Image.new("RGB", (940, 600), "#14181d")
+    draw = ImageDraw.Draw(board)
+    draw.text((40, 26), "DEPARTURES", "#e8e3d4", ImageFont.load_default(44))
+    for row, (at, city, platform) in enumerate(DEPARTURES):
+        y, font = 110 + row * 66, ImageFont.load_default(38)
+        draw.rectangle((30, y - 8, 910, y + 48), "#1c2229")
+        for x, text in ((45, at), (220, city), (800, platform)):
+            draw.text((x, y), text, "#f2b52b", font)
+    photo = Image.new("RGB", size, "#5b6470")
+    photo.paste(
+        board.rotate(1.5, Image.Resampling.BICUBIC, expand=True, fillcolor="#5b6470"), (60, 40)
+    )
+    corners = (40, 0, 0, size[1] - 60, size[0], size[1], size[0] - 110, 50)
+    photo = photo.transform(size, Image.Transform.QUAD, corners, Image.Resampling.BICUBIC)
+    grain = Image.frombytes("L", size, dice.randbytes(size[0] * size[1])).point(
+        [each // 3 for each in range(256)]
+    )
+    blurred = photo.filter(ImageFilter.GaussianBlur(1.4))
+    photo = ImageChops.add(blurred, Image.merge("RGB", [grain] * 3), 1, -40)
+    file = io.BytesIO()
+    photo.save(file, "JPEG", quality=70)
+    return file.getvalue()
+
+
+GENERATED: Mapping[str, Callable[[], bytes]] = {
+    "logbook.txt": logbook,
+    "register.pdf": register,
+    "board.jpg": departures,
+}
 """The generated documents by name."""
 
 

@@ -15,17 +15,20 @@ _SYSTEM_ROLES = ("system", "developer")
 _IGNORED_ITEMS = ("reasoning", "mcp_call")
 """Items of an earlier response that a client sends back; its messages say what matters."""
 _AUDIO_FORMATS = ("wav", "mp3")
-_MEDIA = ("image/", "audio/")
+Media = Literal["", "image", "audio"]
 
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A file of a message: its content, or the id of an uploaded one."""
+    """A file of a message: its content, or the id of an uploaded one.
+
+    The model sees a picture, if it takes any.
+    """
 
     name: str
     content: bytes | None = field(default=None, repr=False)
     file_id: str = ""
-    is_media: bool = False
+    media: Media = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +146,7 @@ class _Reader:
             return _from_data(url, "", f"image-{number}", where)
         if kind == "input_image":
             if part.get("file_id"):
-                return _uploaded(part, where, is_media=True)
+                return _uploaded(part, where, media="image")
             return _from_data(part.get("image_url"), "", f"image-{number}", where)
         if kind == "input_audio":
             audio = part.get("input_audio")
@@ -151,7 +154,7 @@ class _Reader:
             if audio.get("format") not in _AUDIO_FORMATS:
                 raise ApiError(f"{where}: the format must be wav or mp3.", param=where)
             name = f"audio-{number}.{audio['format']}"
-            return Attachment(name, _decode(audio.get("data"), where), is_media=True)
+            return Attachment(name, _decode(audio.get("data"), where), media="audio")
         if kind in ("file", "input_file"):
             file = part.get("file") if kind == "file" else part
             file = file if isinstance(file, dict) else {}
@@ -162,8 +165,8 @@ class _Reader:
         raise ApiError(f"{where}: parts of type {str(kind)[:50]} are not supported.", param=where)
 
 
-def _uploaded(part: dict[str, Any], where: str, *, is_media: bool = False) -> Attachment:
-    return Attachment("", file_id=_text(part["file_id"], where), is_media=is_media)
+def _uploaded(part: dict[str, Any], where: str, *, media: Media = "") -> Attachment:
+    return Attachment("", file_id=_text(part["file_id"], where), media=media)
 
 
 def _from_data(value: Any, name: str, stem: str, where: str) -> Attachment:
@@ -181,8 +184,9 @@ def _from_data(value: Any, name: str, stem: str, where: str) -> Attachment:
     if not comma or "base64" not in parameters:
         raise ApiError(f"{where}: the data URL must be Base64.", param=where)
     extension = mimetypes.guess_extension(media_type.strip().lower()) or ""
-    is_media = media_type.lower().startswith(_MEDIA)
-    return Attachment(name or f"{stem}{extension}", _decode(data, where), is_media=is_media)
+    family = media_type.lower().partition("/")[0]
+    media: Media = "image" if family == "image" else "audio" if family == "audio" else ""
+    return Attachment(name or f"{stem}{extension}", _decode(data, where), media=media)
 
 
 def _decode(value: Any, where: str) -> bytes:

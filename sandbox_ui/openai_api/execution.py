@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 from agent.events import Mode, RunStarted
+from agent.models.base import Model, picture_limits_of
 from agent.prompts import Prompt
 from agent.runs.requests.body import read_rounds
 from sandbox_ui.auth.access import Access
@@ -42,7 +43,7 @@ class Order:
         return RunRequest(replace(self.parameters.spec, task=self.given.text))
 
     def check(self) -> None:
-        """Refuse texts that are too long, and media without a sandbox."""
+        """Refuse texts that are too long, and sounds without a sandbox."""
         given, model = self.given, self.parameters.model
         length = len(given.text) + len(given.instructions) + sum(len(m.text) for m in given.history)
         if length > MAX_TEXT:
@@ -52,10 +53,23 @@ class Order:
                 param="messages",
                 code="string_above_max_length",
             )
-        is_plain = self.parameters.spec.mode == "plain"
-        if is_plain and any(each.is_media for each in given.attachments):
+        if self._is_plain and any(each.media == "audio" for each in given.attachments):
             raise ApiError(
-                f"{model} gets texts only. Send images and audio to {model}@sandbox, which has "
+                f"{model} gets no sounds. Send audio to {model}@sandbox, which has it as a file.",
+                param="messages",
+            )
+
+    @property
+    def _is_plain(self) -> bool:
+        return self.parameters.spec.mode == "plain"
+
+    def check_pictures(self, model: Model) -> None:
+        """Refuse pictures without a sandbox for a model that takes none."""
+        has_pictures = any(each.media == "image" for each in self.given.attachments)
+        if self._is_plain and has_pictures and picture_limits_of(model) is None:
+            name = self.parameters.model
+            raise ApiError(
+                f"{name} is not known to take pictures. Send them to {name}@sandbox, which has "
                 "them as files.",
                 param="messages",
             )
@@ -94,6 +108,7 @@ class Launcher:
 
     def _start(self, order: Order, access: Access) -> StartedRound:
         given, prepared = order.given, prepare(order.wanted, self.service.settings, access.user)
+        order.check_pictures(prepared.model)
         task = replace(prepared.task, instructions=given.instructions, history=given.history)
         if task.mode == "plain":
             task = replace(task, prompt=_PASSED_THROUGH)
@@ -113,6 +128,7 @@ class Launcher:
         access.require_edit(run)
         runs, wanted = self.service.runs, order.wanted
         model = model_for(wanted, self.service.settings, access.user)
+        order.check_pictures(model)
         limits = wanted.spec.limits(self.service.settings, model)
         with runs.next_round(run):
             self._check_continuation(order, run, number)

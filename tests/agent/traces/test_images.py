@@ -25,8 +25,8 @@ from agent.traces.formats import atif, sts
 from agent.traces.formats.images import image_of, size_of
 from agent.traces.importing import import_file
 from agent.traces.journal_items import items_of_journal, messages_of_journal
+from tests.agent.runs.outputs.sample_pictures import encode_picture, keep_picture
 from tests.support.component.events import answered, continued, ended, started, step_end, tool_ended
-from tests.support.pictures import encode_picture, keep_picture
 
 PNG, JPEG = encode_picture("#2474b5"), encode_picture("#2c7a4b", "JPEG")
 BASE64 = base64.b64encode(PNG).decode()

@@ -17,11 +17,11 @@ from agent.events import (
 )
 from agent.models.base import Picture
 from agent.runs.outputs.pictures import PictureStore
+from tests.agent.runs.outputs.sample_pictures import keep_picture
 from tests.support.component.accessibility import check_accessible
 from tests.support.component.events import CallResult, bash, continued, ended, started, step
 from tests.support.component.routes import LocalRoutes
 from tests.support.component.stage import Look, Stage
-from tests.support.pictures import keep_picture
 from tests.support.tab import NARROW
 
 pytestmark = pytest.mark.component

@@ -1,0 +1,100 @@
+"""What a model sees of attached files: all pictures, or what the user has chosen."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent import prompts
+from agent.errors import StudioError
+from agent.events import Event, RunContinued, RunStarted
+from agent.limits import Limits
+from agent.models.base import PictureLimits
+from agent.runs.recorded_run import Task
+from agent.runs.user_changes import UserChange
+from agent.workspace.paths import RelPath
+from sandbox_ui.runs.manager import RunManager
+from sandbox_ui.runs.service import RunRequest
+from tests.agent.documents.test_text import create_pdf
+from tests.agent.runs.outputs.sample_pictures import encode_picture
+from tests.sandbox_ui.managed_runs import events, open_manager, wait_for_end
+from tests.support.models.scripted import ScriptedModel, ScriptedTurn
+
+pytestmark = pytest.mark.contract
+
+
+class SeeingModel(ScriptedModel):
+    """A scripted model that takes pictures."""
+
+    picture_limits = PictureLimits()
+
+
+def put(runs: RunManager, run: str, **files: bytes) -> None:
+    """Put files into ``input/``, as an upload does; ``_`` stands for the dot."""
+    with runs.locked_workspace(run) as workspace:
+        for name, content in files.items():
+            path = RelPath(f"input/{name.replace('_', '.')}")
+            workspace.write(path, [content])
+            runs.record_user_changes(run, [UserChange("added", path, len(content))])
+
+
+def start(runs: RunManager, run: str, pictures: tuple[str, ...] | None) -> None:
+    task = Task("Look.", prompts.get_bundled("general"), "plain", pictures=pictures)
+    runs.start(run, task, SeeingModel([ScriptedTurn("Seen.")]), Limits())
+    wait_for_end(runs, run)
+
+
+def shown(event: Event) -> list[str]:
+    assert isinstance(event, RunStarted | RunContinued)
+    return [each.source for each in event.pictures]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "sources"),
+    [
+        (None, ["input/a.png", "input/b.png"]),
+        (("input/b.png",), ["input/b.png"]),
+        ((), []),
+        (("input/c.pdf", "input/n.txt"), ["input/c.pdf, page 1", "input/c.pdf, page 2"]),
+    ],
+    ids=["usual", "one", "files only", "pages"],
+)
+def test_the_task_comes_with_all_pictures_or_those_chosen(
+    tmp_path: Path, chosen: tuple[str, ...] | None, sources: list[str]
+) -> None:
+    with open_manager(tmp_path) as runs:
+        run = runs.create_draft()
+        put(
+            runs, run, a_png=encode_picture("red"), b_png=encode_picture("blue"), n_txt=b"words",
+            c_pdf=create_pdf(["First", "Second"]),
+        )  # fmt: skip
+        start(runs, run, chosen)
+        assert shown(events(runs, run)[0]) == sources
+
+
+def test_a_follow_up_comes_with_what_was_added_or_chosen(tmp_path: Path) -> None:
+    with open_manager(tmp_path) as runs:
+        run = runs.create_draft()
+        put(runs, run, a_png=encode_picture("red"))
+        start(runs, run, None)
+        put(runs, run, b_png=encode_picture("blue"))
+        for number, chosen in enumerate((None, ["input/a.png"]), start=2):
+            model = SeeingModel([ScriptedTurn("Seen.")])
+            runs.follow_up(run, "And now?", model, Limits(), pictures=chosen)
+            wait_for_end(runs, run, number)
+        later = [each for each in events(runs, run) if isinstance(each, RunContinued)]
+        assert list(map(shown, later)) == [["input/b.png"], ["input/a.png"]]
+
+
+@pytest.mark.parametrize(
+    "given", ["input/a.png", [5], ["input/a.png"] * 17, ["../secret.png"]], ids=repr
+)
+def test_pictures_that_are_no_list_of_paths_are_refused(given: Any) -> None:
+    with pytest.raises(StudioError, match="pictures|path"):
+        RunRequest.of({"task": "Look.", "pictures": given})
+
+
+def test_a_request_names_pictures_by_encoded_paths() -> None:
+    wanted = RunRequest.of({"task": "Look.", "pictures": ["input/a%20b.png"]})
+    assert wanted.pictures == ("input/a b.png",)
+    assert RunRequest.of({"task": "Look."}).pictures is None
