@@ -4,13 +4,16 @@ import asyncio
 import base64
 import json
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
-from openai import APIStatusError, AsyncOpenAI, OpenAI
+from openai import APIStatusError, AsyncOpenAI, BadRequestError, OpenAI
+from PIL import Image
 
 from agent.runs.folder import RunFolder
+from tests.agent.runs.outputs.sample_pictures import encode_picture
 from tests.sandbox_ui.conftest import Script
 from tests.sandbox_ui.openai_api.conftest import ASK, PLAIN, SANDBOX, chat, respond
 from tests.support import httpx
@@ -18,6 +21,7 @@ from tests.support.comparisons import SUBMIT, bash
 from tests.support.local_provider import record_ends
 from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.server import TIMEOUT_SECONDS, wait_until
+from tests.support.servers.pictures import find_pictures
 
 pytestmark = pytest.mark.contract
 
@@ -297,3 +301,30 @@ def test_what_open_webui_sends_is_answered(http: httpx.Client) -> None:
     assert response.headers["content-type"].startswith("text/event-stream")
     assert lines[-1] == "data: [DONE]"
     assert all(json.loads(line[6:])["model"] == SANDBOX for line in lines[:-1])
+
+
+def test_a_picture_is_seen_without_a_sandbox_by_a_model_that_takes_it(
+    client: OpenAI, endpoint: Endpoint, script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    picture = encode_picture("red")
+    url = f"data:image/png;base64,{base64.b64encode(picture).decode()}"
+    content = [
+        {"type": "text", "text": "What is this?"},
+        {"type": "image_url", "image_url": {"url": url}},
+    ]
+    messages: Any = [{"role": "user", "content": content}]
+    with pytest.raises(BadRequestError, match="is not known to take pictures"):
+        chat(client, PLAIN, messages)
+    script.play(Turn(text="A red picture."))
+    monkeypatch.setattr("agent.models.endpoint.pictures.is_known_to_see", lambda _: True)
+    assert chat(client, PLAIN, messages).choices[0].message.content == "A red picture."
+    (sent,) = find_pictures(endpoint.requests[-1].body["messages"])
+    with Image.open(BytesIO(sent)) as seen:
+        assert seen.getpixel((0, 0)) == (255, 0, 0)
+
+
+def test_sounds_need_a_sandbox(client: OpenAI) -> None:
+    sound = {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}}
+    content = [{"type": "text", "text": "What is this?"}, sound]
+    with pytest.raises(BadRequestError, match="gets no sounds"):
+        chat(client, PLAIN, [{"role": "user", "content": content}])
