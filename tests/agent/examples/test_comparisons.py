@@ -9,10 +9,11 @@ import textwrap
 from datetime import date
 
 import pytest
+from PIL import Image
 
 from agent.documents.text import extract_text
 from agent.examples import Example, examples, find
-from agent.examples.generated import REGISTER_PAGES, logbook, register
+from agent.examples.generated import DEPARTURES, REGISTER_PAGES, logbook, register
 from agent.experiments.experiment import ExpectedAnswer
 from agent.grading.checks import CHECKS
 from agent.models.builtin.install import find_files
@@ -40,8 +41,8 @@ def test_the_expected_answer_is_a_valid_one(compared: Example) -> None:
     assert find(compared.task) is compared
 
 
-def test_half_a_dozen_are_for_the_built_in_model_and_four_for_others() -> None:
-    assert [each.builtin for each in COMPARED] == [True] * 6 + [False] * 4
+def test_half_a_dozen_are_for_the_built_in_model_and_five_for_others() -> None:
+    assert [each.builtin for each in COMPARED] == [True] * 6 + [False] * 5
 
 
 def test_the_sum_of_the_column() -> None:
@@ -103,6 +104,16 @@ def test_the_tonnes_in_the_register_as_read_from_the_pdf() -> None:
     tonnes = re.findall(r"Halcyon from \w+, (\d+) tonnes", document.text)
     assert sum(map(int, tonnes)) == int(expected("Search 300 pages"))
     assert document.text.count("Halcyon") == len(tonnes)
+
+
+def test_the_platform_on_the_photograph() -> None:
+    (platform,) = [each for _, city, each in DEPARTURES if city == "Bergen"]
+    assert platform == expected("Read a photograph")
+    with Image.open(io.BytesIO(read_input("Read a photograph"))) as photo:
+        assert (photo.format, photo.size) == ("JPEG", (1100, 760))
+        red, _, blue = (each.tobytes() for each in photo.split())
+        lit = sum(one > 180 and other < 110 for one, other in zip(red, blue, strict=True))
+        assert lit > 2_000, "the letters of the board are there"
 
 
 def test_the_broken_lines() -> None:

@@ -21,11 +21,13 @@ from agent.limits import Limits
 from agent.loop.conversation import Conversation
 from agent.loop.loop import Round, run_round
 from agent.models.demonstration import DemonstrationModel, load
+from agent.runs.outputs.pictures import PictureStore
 from agent.sandbox.docker.container import ContainerSpec
 from agent.sandbox.docker.sandbox import DockerSandbox
 from agent.sandbox.engine.client import Client
 from agent.tools.toolbox import Toolbox
 from agent.util.stop import Stop
+from agent.vision.eyes import Eyes
 from tests.support.browser.chromium import CHROMIUM, FLAGS, LAUNCHER
 from tests.support.component.events import started
 
@@ -44,22 +46,28 @@ def sandbox(engine: Client, image: str, tmp_path: Path) -> Iterator[DockerSandbo
     sandbox.close()
 
 
-def play(name: str, sandbox: DockerSandbox, mistake: str) -> list[ToolEnded]:
-    """Play a demonstration to its end, where one call fails; return the results of its calls."""
+def play(name: str, sandbox: DockerSandbox, mistake: str = "") -> list[ToolEnded]:
+    """Play a demonstration to its end, where one call fails with a mistake, or none without one.
+
+    Returns the results of its calls.
+    """
     demonstration = load(name)
     for path in demonstration.inputs:
         shutil.copy(path, sandbox.workspace / "input")
     start = started(demonstration.task, model="Demonstration", metered=False, system="Work.")
     model = DemonstrationModel(demonstration, pace=0)
     conversation = Conversation([start])
-    events = list(run_round(Round(model, Toolbox(sandbox), conversation, Limits(), Stop())))
+    eyes = Eyes(lambda: model.picture_limits, PictureStore(sandbox.workspace.parent).keep)
+    toolbox = Toolbox(sandbox, eyes=eyes)
+    events = list(run_round(Round(model, toolbox, conversation, Limits(), Stop())))
     ended = events[-1]
     assert isinstance(ended, RunEnded)
     assert ended.status == "submitted", ended.reason
     assert sum(isinstance(event, ModelAnswered) for event in events) == len(demonstration.turns)
     results = [event for event in events if isinstance(event, ToolEnded)]
-    (failed,) = (result for result in results if not result.ok)
-    assert mistake in failed.observation
+    failed = [result.observation for result in results if not result.ok]
+    assert len(failed) == bool(mistake)
+    assert mistake in "".join(failed)
     return results
 
 
@@ -68,6 +76,15 @@ def assert_drawn(path: Path, size: tuple[int, int], colours: int = 0) -> None:
     with Image.open(path) as picture:
         assert picture.size == size
         assert len(picture.convert("RGB").getcolors(1 << 22) or []) > colours
+
+
+@pytest.mark.engine
+def test_the_rivers_are_looked_at_before_and_after(sandbox: DockerSandbox, output: Path) -> None:
+    results = play("rivers", sandbox)
+    (first,), (second,) = (each.pictures for each in results if each.pictures)
+    assert (first.source, second.source) == ("output/rivers.png",) * 2
+    assert first.file != second.file
+    assert_drawn(output / "rivers.png", (second.width, second.height), 20)
 
 
 @pytest.mark.engine
