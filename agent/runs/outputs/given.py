@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from agent.documents.drawing_error import DrawingError
 from agent.documents.signatures import is_pdf
-from agent.documents.text import SCAN
 from agent.errors import WorkspaceError
 from agent.models.base import Model, Picture, picture_limits_of
 from agent.runs.folder import RunFolder
@@ -70,6 +69,8 @@ class GivenPictures:
 
     def show_scans(self, texts: Sequence[tuple[str, str]]) -> tuple[Picture, ...]:
         """Return the first pages of input files that are PDFs without text."""
+        from agent.documents.text import SCAN  # only plain mode pastes texts
+
         limits, shown = self.eyes.limits, list[Picture]()
         for name, text in texts if limits else ():
             if not text.startswith("[") or SCAN not in text:
