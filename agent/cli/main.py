@@ -10,6 +10,7 @@ from agent.cli import experiment_options, models, score
 from agent.cli.recorded_runs import commands as recorded_runs
 from agent.cli.startup import STOPPED, begin_collection
 from agent.errors import AddressUnusable, StudioError
+from agent.experiments.publish import cli as publishing
 from agent.models import parameters
 from agent.run_fields import add_option
 from agent.sandbox.network.policy import NetworkPolicy
@@ -31,6 +32,7 @@ CREDENTIALS = {
 }
 """Commands of the page's package, which ``app.py`` passes on: credentials of its users."""
 
+_TWO_WORDS = (training.REPORT, experiment_options.MERGE, publishing.VERIFY)
 Serve = Callable[[Settings], None]
 
 
@@ -49,6 +51,7 @@ def create_parser(*, with_page: bool) -> argparse.ArgumentParser:
     commands.add_parser("build", help="build the sandbox image if it is missing")
     _add_run(commands.add_parser("run", help="run a task without the page"))
     experiment_options.add_commands(commands)
+    publishing.add_commands(commands)
     models.add_command(commands)
     recorded_runs.add_commands(commands)
     tasks.add_commands(commands)
@@ -133,6 +136,8 @@ def _execute(
         return recorded_runs.run_command(options, load())
     if options.command in ("train", training.REPORT):
         return (training.train if options.command == "train" else training.report)(options)
+    if options.command == publishing.VERIFY:
+        return publishing.run_command(options)
     if options.command in experiment_options.COMMANDS:
         from agent.cli import experiments  # imports Docker's client
 
@@ -145,7 +150,7 @@ def _execute(
 
 
 def _words(arguments: Sequence[str] | None) -> list[str]:
-    """Return the arguments (None: the process's own); ``train report`` is one word."""
+    """Return the arguments (None: the process's own), commands of two words as one."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    joined = " ".join(words[:2])
-    return [joined, *words[2:]] if joined in (training.REPORT, experiment_options.MERGE) else words
+    name = " ".join(words[:2])
+    return [name, *words[2:]] if name in _TWO_WORDS else words

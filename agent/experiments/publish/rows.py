@@ -154,6 +154,17 @@ def as_parquet(rows: Sequence[Mapping[str, Any]]) -> bytes:
     return file.getvalue()
 
 
+def from_parquet(content: bytes) -> list[RunRow]:
+    """Return the rows of a Parquet file; raise ``ValueError`` if it has none."""
+    from pyarrow import ArrowException, parquet  # only for this export
+
+    try:
+        rows = parquet.read_table(io.BytesIO(content)).to_pylist()
+    except ArrowException as error:
+        raise ValueError("no rows of runs") from error
+    return from_json(rows)
+
+
 def _bare(hint: Any) -> Any:
     """Return a type without None; that of a name is a string."""
     if get_origin(hint) is Literal:

@@ -1,0 +1,241 @@
+"""Recompute every figure of an export from the rows of its runs, and list what differs.
+
+The rows are those of its JSON. From them its results are computed anew, and with these every other
+file of the export is made again, whose numbers must be those of the file.
+"""
+
+import json
+import math
+import re
+import zipfile
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from agent.errors import UsageError
+from agent.experiments.figures.statistics import estimate
+from agent.experiments.outcomes import SCORED, outcome_of_score
+from agent.experiments.publish.exports import export, kind_of, kinds
+from agent.experiments.publish.publication import results_of
+from agent.experiments.publish.results import score_of
+from agent.experiments.publish.rows import RunRow, from_json, from_parquet, to_json
+from agent.grading.checks import CHECKS
+
+MAX_DIFFERENCES = 200
+"""Differences that are listed; others are counted."""
+
+_MAX_BYTES = 1024**3
+_MAX_FILES = 64
+_TEXTS = ("csv", "tex", "md", "svg", "jsonl")
+_NOT_RECOMPUTED = ("columns.csv", "provenance.json", "json")
+_NUMBER = re.compile(r"[-+]?\d[\d,]*\.?\d*(?:e[-+]?\d+)?")
+_COUNTED = ("right", "wrong", "partial", "unscored", "infrastructure", "stopped")
+
+
+def verify(path: Path) -> tuple[list[str], list[str]]:
+    """Return the names of the files that were recomputed, and what differs in them.
+
+    Args:
+        path: The JSON of an export, its archive, its folder, or one of its files beside the JSON.
+
+    Raises:
+        UsageError: It is no export, or cannot be read.
+    """
+    files = _files(path)
+    names = [each for each in files if re.fullmatch(r"(comparison|evaluation)\.json", each)]
+    name = names[0] if names else ""
+    if not name:
+        raise UsageError(
+            f"{path} is no export of an experiment, and none is beside it: the rows of the runs are "
+            "in comparison.json or evaluation.json."
+        )
+    stored, rows = _read(name, files[name])
+    whole = path.is_dir() or path.name == name or _is_archive(path)
+    try:
+        return _compare(name, stored, rows, files, set(files) if whole else {path.name})
+    except (KeyError, TypeError, IndexError) as error:
+        raise UsageError(f"{name} is incomplete: {error}.") from error
+
+
+def _compare(
+    name: str,
+    stored: dict[str, Any],
+    rows: Sequence[RunRow],
+    files: Mapping[str, bytes],
+    chosen: Collection[str],
+) -> tuple[list[str], list[str]]:
+    """Return what was compared and what differs; ``chosen`` are the files to compare."""
+    checked, differences = [name], [f"{name}: {each}" for each in _of_json(stored, rows)]
+    if kind_of(stored) == "evaluation":
+        stored = stored | {"results": _results(stored, rows)}
+    for kind in kinds(stored):
+        file = f"{kind_of(stored)}.{kind}"
+        if kind in _NOT_RECOMPUTED or file not in chosen or file not in files:
+            continue
+        if kind == "runs.parquet":
+            found = _in_values(to_json(from_parquet(files[file])), stored["runs"], "runs")
+        elif kind.rpartition(".")[2] in _TEXTS:
+            found = _in_lines(files[file], export(stored, kind))
+        else:
+            continue
+        checked.append(file)
+        differences += [f"{file}: {each}" for each in found]
+    return checked, differences
+
+
+def _is_archive(path: Path) -> bool:
+    return path.suffix == ".zip"
+
+
+def _files(path: Path) -> dict[str, bytes]:
+    """Return the files of an export by name; those beside a single one, too."""
+    try:
+        if _is_archive(path):
+            with zipfile.ZipFile(path) as archive:
+                members = archive.infolist()
+                size = sum(each.file_size for each in members)
+                if len(members) > _MAX_FILES or size > _MAX_BYTES:
+                    raise UsageError(f"{path} has too many files, or they are too large.")
+                return {each.filename: archive.read(each) for each in members}
+        folder = path if path.is_dir() else path.parent
+        if not path.exists():
+            raise UsageError(f"{path} does not exist.")
+        found = [
+            each for pattern in ("comparison.*", "evaluation.*") for each in folder.glob(pattern)
+            if each.is_file() and each.stat().st_size <= _MAX_BYTES
+        ]  # fmt: skip
+        return {each.name: each.read_bytes() for each in found[:_MAX_FILES]}
+    except (OSError, zipfile.BadZipFile, RuntimeError) as error:
+        raise UsageError(f"{path} cannot be read: {error}.") from error
+
+
+def _read(name: str, content: bytes) -> tuple[dict[str, Any], list[RunRow]]:
+    try:
+        stored = json.loads(content)
+        rows = from_json([
+            row | {"votes": tuple(row["votes"]), "marks": tuple(row["marks"])}
+            for row in stored["runs"]
+        ])  # fmt: skip
+        members = len(stored["members"])
+        tasks = len(stored["tasks"]) if "results" in stored else 1
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise UsageError(
+            f"{name} has no rows of runs that can be read. Export it with this version."
+        ) from error
+    if not (stored.get("k") is None or isinstance(stored["k"], int)):
+        raise UsageError(f"{name} has a “k” that is no number.")
+    if any(not (0 <= row.member < members and 0 <= row.task < tasks) for row in rows):
+        raise UsageError(f"{name} has a run of a member or task that it does not have.")
+    return stored, rows
+
+
+def _results(stored: Mapping[str, Any], rows: Sequence[RunRow]) -> list[dict[str, Any]]:
+    return results_of(rows, stored["tasks"], stored["members"], stored.get("k"))
+
+
+def _of_json(stored: Mapping[str, Any], rows: Sequence[RunRow]) -> Iterator[str]:
+    """Yield what differs between the figures of the JSON and its rows."""
+    for row in rows:
+        yield from _of_row(row)
+    if kind_of(stored) == "comparison":
+        yield from _of_comparison(stored, rows)
+        return
+    yield from _in_values(stored["results"], _results(stored, rows), "results")
+    counts = Counter(row.outcome for row in rows)
+    for name in _COUNTED:
+        if stored["counts"][name] != counts[name]:
+            yield f"counts/{name}: {stored['counts'][name]}, recomputed {counts[name]}"
+    cells = defaultdict[tuple[int, int], list[RunRow]](list)
+    for row in rows:
+        cells[row.task, row.member].append(row)
+    for task, line in enumerate(stored["cells"]):
+        for member, cell in enumerate(line):
+            score = score_of(cells[task, member])
+            if not _is_same(cell["score"], score):
+                yield f"cells/{task}/{member}/score: {cell['score']}, recomputed {score}"
+
+
+def _of_row(row: RunRow) -> Iterator[str]:
+    """Yield what differs between a run's score, its outcome and a judge's votes."""
+    if row.outcome in SCORED and row.score is None:
+        yield f"runs/{row.run}: {row.outcome} without a score"
+    elif row.outcome in SCORED and row.score is not None:
+        outcome = outcome_of_score(row.score)
+        if outcome != row.outcome:
+            yield f"runs/{row.run}/outcome: {row.outcome}, by its score {outcome}"
+    votes = [vote for vote in row.votes if vote is not None]
+    if votes and not _is_same(row.score, sum(votes) / len(votes)):
+        yield f"runs/{row.run}/score: {row.score}, by its votes {sum(votes) / len(votes)}"
+
+
+def _of_comparison(stored: Mapping[str, Any], rows: Sequence[RunRow]) -> Iterator[str]:
+    """Yield what differs in the means of a comparison's table that are those of a column."""
+    scores = {row.run: row.score for row in rows}
+    for each in (run for member in stored["members"] for run in member["runs"]):
+        if not _is_same(each["score"], scores.get(each["run"])):
+            yield f"members/{each['run']}/score: {each['score']}, in its row {scores[each['run']]}"
+    expected = stored.get("expected")
+    binary = bool(expected) and not CHECKS[expected["kind"]].gradual
+    for group in stored["table"]:
+        for line in group["rows"]:
+            key = {"steps": "turns"}.get(line["key"], line["key"])
+            for member, cell in enumerate(line["cells"]):
+                if cell["value"] is None or key not in RunRow.__slots__:
+                    continue
+                ended = [row for row in rows if row.member == member]
+                if key == "score":
+                    values = [float(row.is_right) if binary else row.score for row in ended
+                              if row.score is not None]  # fmt: skip
+                else:
+                    values = [getattr(row, key) for row in ended
+                              if row.is_done or row.outcome == "infrastructure"]  # fmt: skip
+                known = [float(value) for value in values if value is not None]
+                found = estimate(known, binary=binary and key == "score")
+                names = ("value", "low", "high", "n")
+                recomputed = (
+                    (found.mean, found.low, found.high, found.n) if found else (None,) * 4
+                )  # fmt: skip
+                for name, value in zip(names, recomputed, strict=True):
+                    if not _is_same(cell[name], value):
+                        yield (
+                            f"table/{line['key']}/{member}/{name}: {cell[name]}, recomputed {value}"
+                        )
+
+
+def _in_values(stored: Any, recomputed: Any, place: str) -> Iterator[str]:
+    """Yield where two JSON values differ."""
+    if isinstance(recomputed, Mapping) and isinstance(stored, Mapping):
+        for name in dict.fromkeys((*stored, *recomputed)):
+            yield from _in_values(stored.get(name), recomputed.get(name), f"{place}/{name}")
+    elif isinstance(recomputed, list | tuple) and isinstance(stored, list | tuple):
+        if len(stored) != len(recomputed):
+            yield f"{place}: {len(stored)} values, recomputed {len(recomputed)}"
+        for at, (one, other) in enumerate(zip(stored, recomputed, strict=False)):
+            yield from _in_values(one, other, f"{place}/{at}")
+    elif not _is_same(stored, recomputed):
+        yield f"{place}: {stored}, recomputed {recomputed}"
+
+
+def _is_same(stored: Any, recomputed: Any) -> bool:
+    if isinstance(stored, int | float) and isinstance(recomputed, int | float):
+        return math.isclose(stored, recomputed, rel_tol=1e-9, abs_tol=1e-12)
+    return bool(stored == recomputed)
+
+
+def _in_lines(stored: bytes, recomputed: bytes) -> Iterator[str]:
+    """Yield the lines whose numbers differ."""
+    one, other = (each.decode("utf-8", "replace").splitlines() for each in (stored, recomputed))
+    if len(one) != len(other):
+        yield f"{len(one)} lines, recomputed {len(other)}"
+    for number, (line, again) in enumerate(zip(one, other, strict=False), start=1):
+        numbers, expected = _NUMBER.findall(line), _NUMBER.findall(again)
+        if numbers != expected:
+            yield f"line {number}: {_first_difference(numbers, expected)}"
+
+
+def _first_difference(stored: Sequence[str], recomputed: Sequence[str]) -> str:
+    for one, other in zip(stored, recomputed, strict=False):
+        if one != other:
+            return f"{one}, recomputed {other}"
+    return f"{len(stored)} numbers, recomputed {len(recomputed)}"
