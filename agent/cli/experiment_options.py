@@ -46,7 +46,7 @@ def _add_compare(parser: argparse.ArgumentParser) -> None:
         help="for --check number: the largest difference that is right")  # fmt: skip
     add("--relative", metavar="X", type=float, default=0.0,
         help="for --check number: the same as a share of the right number")  # fmt: skip
-    parser.set_defaults(ray="", concurrency=4)
+    parser.set_defaults(ray="", concurrency=4, k=None)
 
 
 def _add_eval(parser: argparse.ArgumentParser) -> None:
@@ -80,9 +80,15 @@ def _add_eval(parser: argparse.ArgumentParser) -> None:
     add("--resume", metavar="ID", nargs="?", const="", default=None,
         help="continue the evaluation in --output, or the one with this id; runs that have ended "
         "are not repeated")  # fmt: skip
+<<<<<<< HEAD
     add("--extend", action="store_true",
         help="with --resume: add the --member and the tasks (--limit, --data, suites) that it has "
         "not; only what is new is run")  # fmt: skip
+=======
+    add("--k", metavar="K", type=positive_int,
+        help="the k of pass@k and pass^k (default: the repetitions that every task has)",
+    )  # fmt: skip
+>>>>>>> 34cc46c6 (Publish: documentation of exports and columns; the exports of the command line are written before its runs move)
     add("--retry-infrastructure", action="store_true",
         help="with --resume: repeat the runs that failed by an infrastructure error, too",
     )  # fmt: skip

@@ -47,8 +47,8 @@ def verify(path: Path) -> tuple[list[str], list[str]]:
     name = names[0] if names else ""
     if not name:
         raise UsageError(
-            f"{path} is no export of an experiment, and none is beside it: the rows of the runs are "
-            "in comparison.json or evaluation.json."
+            f"{path} is no export of an experiment, and none is beside it: the rows of the runs "
+            "are in comparison.json or evaluation.json."
         )
     stored, rows = _read(name, files[name])
     whole = path.is_dir() or path.name == name or _is_archive(path)

@@ -17,7 +17,7 @@ from agent.events import SandboxReady, encode
 from agent.experiments.description import describe
 from agent.experiments.experiment import Judge
 from agent.experiments.folder import ExperimentFolder
-from agent.experiments.publish.columns import RUN_COLUMNS, TABLES, codebook
+from agent.experiments.publish.columns import RUN_COLUMNS, TABLES, as_documentation, codebook
 from agent.experiments.publish.exports import export
 from agent.experiments.publish.publication import published
 from agent.experiments.publish.rows import RunRow
@@ -181,3 +181,8 @@ def test_the_archive_has_all_formats_and_is_always_the_same(tmp_path: Path) -> N
         assert {"evaluation.json", "evaluation.runs.csv", "evaluation.columns.csv"} <= set(
             archive.namelist()
         )  # fmt: skip
+
+
+def test_the_documentation_has_the_definitions() -> None:
+    text = (Path(__file__).parents[4] / "docs" / "publishing.md").read_text()
+    assert text.endswith(as_documentation())
