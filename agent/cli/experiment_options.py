@@ -80,15 +80,12 @@ def _add_eval(parser: argparse.ArgumentParser) -> None:
     add("--resume", metavar="ID", nargs="?", const="", default=None,
         help="continue the evaluation in --output, or the one with this id; runs that have ended "
         "are not repeated")  # fmt: skip
-<<<<<<< HEAD
     add("--extend", action="store_true",
         help="with --resume: add the --member and the tasks (--limit, --data, suites) that it has "
         "not; only what is new is run")  # fmt: skip
-=======
     add("--k", metavar="K", type=positive_int,
         help="the k of pass@k and pass^k (default: the repetitions that every task has)",
     )  # fmt: skip
->>>>>>> 34cc46c6 (Publish: documentation of exports and columns; the exports of the command line are written before its runs move)
     add("--retry-infrastructure", action="store_true",
         help="with --resume: repeat the runs that failed by an infrastructure error, too",
     )  # fmt: skip

@@ -75,11 +75,7 @@ def run_command(options: argparse.Namespace, settings: Settings) -> int:
             on_progress=ProgressReport(output, data.path),
             resume=known,
         )
-<<<<<<< HEAD
-        output.finish(result)  # before the runs move
-=======
         output.finish(result, options.k)  # before the runs move
->>>>>>> 34cc46c6 (Publish: documentation of exports and columns; the exports of the command line are written before its runs move)
     if stop.is_set:
         return STOPPED
     failed = evaluates and (result.state != "finished" or result.counts["infrastructure"])
