@@ -15,7 +15,7 @@ from typing import Any
 
 from agent.errors import UsageError
 from agent.experiments.figures.statistics import estimate
-from agent.experiments.outcomes import SCORED, outcome_of_score
+from agent.experiments.outcomes import SCORED, OutcomeName, outcome_of_score
 from agent.experiments.publish.exports import export, kind_of, kinds
 from agent.experiments.publish.publication import results_of
 from agent.experiments.publish.results import score_of
@@ -30,7 +30,14 @@ _MAX_FILES = 64
 _TEXTS = ("csv", "tex", "md", "svg", "jsonl")
 _NOT_RECOMPUTED = ("columns.csv", "provenance.json", "json")
 _NUMBER = re.compile(r"[-+]?\d[\d,]*\.?\d*(?:e[-+]?\d+)?")
-_COUNTED = ("right", "wrong", "partial", "unscored", "infrastructure", "stopped")
+_COUNTED: tuple[OutcomeName, ...] = (
+    "right",
+    "wrong",
+    "partial",
+    "unscored",
+    "infrastructure",
+    "stopped",
+)
 
 
 def verify(path: Path) -> tuple[list[str], list[str]]:
@@ -176,7 +183,7 @@ def _of_comparison(stored: Mapping[str, Any], rows: Sequence[RunRow]) -> Iterato
         if not _is_same(each["score"], scores.get(each["run"])):
             yield f"members/{each['run']}/score: {each['score']}, in its row {scores[each['run']]}"
     expected = stored.get("expected")
-    binary = bool(expected) and not CHECKS[expected["kind"]].gradual
+    binary = expected is not None and not CHECKS[expected["kind"]].gradual
     for group in stored["table"]:
         for line in group["rows"]:
             key = {"steps": "turns"}.get(line["key"], line["key"])
