@@ -1,18 +1,29 @@
 """An experiment as JSON: what the page, the API and the exports read."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Literal
 
 from agent.experiments.documents import documents_to_json
 from agent.experiments.experiment import Experiment, Judge, Member, SuiteInfo, varying_fields
-from agent.experiments.figures.table import build_table, unequal_limits
+from agent.experiments.figures.table import (
+    Figures,
+    comparison_table,
+    tables_by_domain,
+    unequal_limits,
+)
 from agent.experiments.figures.verdict import verdict_of
 from agent.experiments.folder import ExperimentFolder
 from agent.experiments.outcomes import Cell, Outcome, Summaries, cells_of, counts_of, missing
 from agent.experiments.publish.columns import definitions
-from agent.experiments.publish.results import ALL, MEAN, judge_figures, results_by_domain
+from agent.experiments.publish.results import (
+    ALL,
+    MEAN,
+    judge_figures,
+    results_by_domain,
+    results_of_repetitions,
+)
 from agent.experiments.publish.rows import rows_of
 from agent.experiments.suite import EvalTask
 from agent.experiments.suites import presets
@@ -31,6 +42,10 @@ INTERVAL = (
     "MOVER from the domains’ intervals."
 )
 _MODE_DETAILS = {"plain": "documents in the prompt", "sandbox": "documents as files"}
+_HIDDEN_SETTINGS = ("baseUrl", "extraBody")
+_NOTHING_TO_DO = {
+    "canEdit": False, "canResume": False, "canRetry": False, "elsewhere": "", "note": "",
+}  # fmt: skip
 _MAX_ANSWER = 20_000
 _MAX_TASK_TITLE, _MAX_REASON, _MAX_EXTRACTED = 120, 300, 60
 _OF_A_SUITE = (
@@ -56,7 +71,15 @@ def describe(
         [run for row in cells for run in row[index].runs]
         for index in range(len(definition.members))
     ]
-    shown = _results(folder, cells) if definition.suites else _comparison(folder, runs, running)
+    baselines = [definition.baseline_of(index) for index in range(len(definition.members))]
+    rows = rows_of(folder, cells)
+    if definition.suites:
+        domains = [suite.domain for suite in folder.suite_of]
+        results = results_by_domain(rows, domains, baselines)
+        shown = _evaluation(folder, cells, results, baselines)
+    else:
+        results = results_of_repetitions(definition, rows, baselines)
+        shown = _comparison(folder, runs, results[0]["members"], running)
     members = [
         _member_to_json(index, member, [each.summary for each in runs[index] if each.summary])
         for index, member in enumerate(definition.members)
@@ -70,9 +93,30 @@ def describe(
         "state": _state(folder, summaries, running=running),
         "baseline": definition.baseline,
         "repetitions": definition.repetitions,
+        "counts": counts_of(definition, Counter(run.outcome for each in runs for run in each)),
+        "results": results,
         **shown,
         "members": [each | more for each, more in zip(members, shown["members"], strict=True)],
     }
+
+
+def for_readers(description: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what others than the owner see of it: no addresses of endpoints, nothing to do."""
+    members = [
+        each | {"settings": {name: value for name, value in each["settings"].items()
+                             if name not in _HIDDEN_SETTINGS}}
+        for each in description["members"]
+    ]  # fmt: skip
+    shown = {**description, **_NOTHING_TO_DO, "members": members}
+    if expected := description.get("expected"):
+        shown["expected"] = expected | {"judge": _without_address(expected["judge"])}
+    if "judge" in description:
+        shown["judge"] = _without_address(description["judge"])
+    return shown
+
+
+def _without_address(judge: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    return {**judge, "baseUrl": ""} if judge else None
 
 
 def title_of(folder: ExperimentFolder) -> str:
@@ -123,7 +167,10 @@ def _judge_to_json(judge: Judge) -> dict[str, Any]:
 
 
 def _comparison(
-    folder: ExperimentFolder, runs: Sequence[Sequence[Outcome]], running: bool
+    folder: ExperimentFolder,
+    runs: Sequence[Sequence[Outcome]],
+    figures: Sequence[Figures],
+    running: bool,
 ) -> dict[str, Any]:
     comparison = folder.definition
     members = [[run for run in each if not run.deleted] for each in runs]
@@ -144,8 +191,8 @@ def _comparison(
             | {"unequal": unequal[index]}
             for index, each in enumerate(runs)
         ],
-        "verdict": verdict_of(comparison, members),
-        "table": build_table(comparison, members, characters),
+        "verdict": verdict_of(comparison, members, figures),
+        "table": comparison_table(comparison, members, figures, characters),
     }  # fmt: skip
 
 
@@ -179,13 +226,14 @@ def _run_to_json(comparison: Experiment, run: Outcome, running: bool) -> dict[st
 # An evaluation: suites, results by domain, tasks and cells.
 
 
-def _results(folder: ExperimentFolder, cells: Sequence[Sequence[Cell]]) -> dict[str, Any]:
-    definition = folder.definition
-    baselines = [definition.baseline_of(index) for index in range(len(definition.members))]
-    domains = [suite.domain for suite in folder.suite_of]
-    results = results_by_domain(rows_of(folder, cells), domains, baselines)
-    judge = definition.judge
-    outcomes = Counter(run.outcome for row in cells for cell in row for run in cell.runs)
+def _evaluation(
+    folder: ExperimentFolder,
+    cells: Sequence[Sequence[Cell]],
+    results: list[dict[str, Any]],
+    baselines: Sequence[int],
+) -> dict[str, Any]:
+    definition, judge = folder.definition, folder.definition.judge
+    tables = tables_by_domain(folder, cells, results)
     prompts = dict.fromkeys(
         suite.judge_prompt for suite in definition.suites if suite.scorer == "judge"
     )
@@ -200,8 +248,7 @@ def _results(folder: ExperimentFolder, cells: Sequence[Sequence[Cell]]) -> dict[
         "members": [{"baseline": baseline} for baseline in baselines],
         "interval": INTERVAL,
         "columns": definitions("domains"),
-        "counts": counts_of(definition, outcomes),
-        "results": results,
+        "results": [each | {"table": tables.get(each["domain"])} for each in results],
         "tasks": [
             _task_to_json(suite, task)
             for suite, task in zip(folder.suite_of, folder.tasks, strict=True)

@@ -256,7 +256,9 @@ class ExperimentFolder:
         inputs = self.path / INPUTS
         if not self.definition.suites:
             given = {
-                each.path: HostFile(inputs, RelPath(each.sha256)) for each in self.definition.inputs
+                each.path: HostFile(inputs, RelPath(each.sha256))
+                for each in self.definition.inputs
+                if each.sha256  # else it could not be read any more
             }
             return (EvalTask(id="task", text=self.definition.task, scorer="exact", inputs=given),)
         try:

@@ -140,7 +140,8 @@ def outcome_of(
     if grade is not None and grade.score is not None:
         outcome = outcome_of_score(grade.score)
         return Outcome(entry, outcome, grade.reason, summary, grade, answer)
-    if grade is None and running and not deleted:  # its answer is being scored
+    scored = folder.expected(entry.task) is not None
+    if grade is None and running and scored and not deleted:  # its answer is being scored
         return Outcome(entry, "running", summary=summary, answer=answer)
     unknown = "The run was deleted." if deleted else "It is not scored yet."
     return Outcome(entry, "unscored", grade.reason if grade else unknown, summary, grade, answer)

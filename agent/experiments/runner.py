@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
@@ -22,7 +21,6 @@ from agent.experiments.schedule import Schedule
 from agent.experiments.scoring import JudgeWatch, score_run
 from agent.grading.checks import JudgeAccess
 from agent.models.base import Model
-from agent.models.passport.ensure import ensure_tested
 from agent.util.stop import Stop
 
 _log = logging.getLogger(__name__)
@@ -122,7 +120,8 @@ class Runner:
         schedule = self._schedule = Schedule(self._members, keys, lambda: concurrency, stop)
         with ThreadPoolExecutor(concurrency, "run") as pool:
             list(pool.map(partial(self._score_earlier, stop), to_score))
-            self._test_models(schedule, sorted({member for _, member, _ in keys}), stop)
+            for key, problem in schedule.test_models(self._model_of, stop, self._testing).items():
+                self._report_run(key, "not started", reason=problem)
             carried_out = [
                 pool.submit(self._carry_out_one, key, schedule, stop) for key in schedule
             ]
@@ -133,24 +132,9 @@ class Runner:
             return every | schedule.problems
         return schedule.problems
 
-    def _test_models(self, schedule: Schedule, indexes: Sequence[int], stop: Stop) -> None:
-        """Test the models of members that were not tested yet; give up those that fail."""
-        models: dict[int, Model] = {}
-        for index in indexes:
-            with suppress(StudioError):  # the first run reports it
-                if (model := self._model_of(index)) is not None:
-                    models[index] = model
-
-        def report(tested: Sequence[int]) -> None:
-            for index in tested:
-                self._report_member(index, status="testing")
-
-        for index, problem in ensure_tested(models, stop, report).items():
-            self._give_up(schedule, index, problem)
-
-    def _give_up(self, schedule: Schedule, member: int, reason: str) -> None:
-        for key in schedule.give_up(reason, member):
-            self._report_run(key, "not started", reason=reason)
+    def _testing(self, members: Sequence[int]) -> None:
+        for member in members:
+            self._report_member(member, status="testing")
 
     def _carry_out_one(self, key: Key, schedule: Schedule, stop: Stop) -> None:
         try:
@@ -164,7 +148,8 @@ class Runner:
             run = self._create(key)
         except (StudioError, OSError) as error:
             self._report_run(key, "not started", reason=str(error))
-            self._give_up(schedule, key[1], str(error))
+            for other in schedule.give_up(str(error), key[1]):
+                self._report_run(other, "not started", reason=str(error))
             return
         try:
             entry = self._folder.add_run(*key, run.id)

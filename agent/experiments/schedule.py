@@ -3,10 +3,14 @@
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 
+from agent.errors import StudioError
 from agent.experiments.experiment import Member
 from agent.experiments.folder import Key
+from agent.models.base import Model
 from agent.models.builtin.install import BUILTIN_ID
+from agent.models.passport.ensure import ensure_tested
 from agent.util.stop import Stop
 
 _POLL_SECONDS = 0.2
@@ -81,6 +85,31 @@ class Schedule:
             else:
                 self.problems[member] = reason
             return self._drop(member)
+
+    def test_models(
+        self,
+        model_of: Callable[[int], Model | None],
+        stop: Stop,
+        on_test: Callable[[Sequence[int]], None],
+    ) -> dict[Key, str]:
+        """Test the members' models that were not tested yet, and give up those that fail.
+
+        Args:
+            model_of: Returns a member's model; None for one that is not tested.
+            on_test: Called from any thread with the members that a test concerns.
+
+        Returns:
+            The runs that are not started, and why.
+        """
+        models: dict[int, Model] = {}
+        for member in sorted({member for _, member, _ in self._pending}):
+            with suppress(StudioError):  # the first run reports it
+                if (model := model_of(member)) is not None:
+                    models[member] = model
+        given_up: dict[Key, str] = {}
+        for member, problem in ensure_tested(models, stop, on_test).items():
+            given_up |= dict.fromkeys(self.give_up(problem, member), problem)
+        return given_up
 
     def stop(self, member: int | None = None) -> None:
         """Start no more runs of a member, or of all, and stop those in progress."""

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from agent.errors import StudioError
+from agent.experiments.description import for_readers
 from agent.experiments.publish import exports
 from agent.report.budget import Budget, TextMeter
 from agent.report.page import document, json_block
@@ -15,7 +16,6 @@ from agent.report.steps import fitted
 from agent.runs.folder import RunFolder
 
 _BUDGET = Budget(files=0, file=0, text=16_000)
-_HIDDEN_SETTINGS = ("baseUrl", "extraBody")
 
 Description = dict[str, Any]
 OpenRun = Callable[[str], RunFolder]
@@ -30,10 +30,10 @@ def parts(description: Description, open_run: OpenRun, keys: tuple[str, ...] = (
         keys: Keys to redact, besides those that look like one.
     """
     redactor, meter = Redactor(keys), TextMeter(_BUDGET)
-    kind = "evaluation" if "results" in description else "comparison"
+    kind = "evaluation" if "suites" in description else "comparison"
 
     def blocks() -> Iterator[str]:
-        view = fitted(_for_readers(description), meter, redactor)
+        view = fitted(for_readers(description), meter, redactor)
         yield json_block("record", {"kind": kind, "view": view})
         for member in description["members"] if kind == "comparison" else ():
             for run in member["runs"]:
@@ -41,23 +41,6 @@ def parts(description: Description, open_run: OpenRun, keys: tuple[str, ...] = (
 
     plain = redactor.redact(exports.table_as_text(description))
     return document(redactor.redact(description["title"]), [plain], blocks())
-
-
-def _for_readers(description: Description) -> Description:
-    """Return what the page shows of it, without the addresses of endpoints."""
-    members = [
-        each | {"settings": {name: value for name, value in each["settings"].items()
-                             if name not in _HIDDEN_SETTINGS}}
-        for each in description["members"]
-    ]  # fmt: skip
-    expected = description.get("expected")
-    if expected and expected.get("judge"):
-        expected = expected | {"judge": {"model": expected["judge"]["model"]}}
-    shown = description | {"members": members, "expected": expected, "canEdit": False,
-                           "canResume": False, "canRetry": False, "elsewhere": ""}  # fmt: skip
-    if "judge" in shown:
-        shown["judge"] = shown["judge"] and {"model": shown["judge"]["model"]}
-    return shown
 
 
 def _run(run: str, open_run: OpenRun, meter: TextMeter, redactor: Redactor) -> Iterator[str]:

@@ -12,7 +12,7 @@ from agent.experiments.folder import Key
 from agent.experiments.schedule import Schedule
 from agent.experiments.scoring import JudgeWatch
 from agent.experiments.setup import set_up
-from agent.models.passport.ensure import ensure_tested
+from agent.models.base import Model
 from agent.settings import Settings
 from agent.tasks.setup import write_files
 from agent.util.stop import Stop
@@ -115,22 +115,20 @@ class Execution:
         self.on_ended(self)
 
     def _test_models(self) -> None:
-        """Test the models of members before their first run; see ``ensure_tested``."""
-        text, models = self.folder.tasks[0].text, {}
-        for member in sorted({member for _, member, _ in self.planned}):
-            with suppress(StudioError):  # the first run reports it
-                request = self.participants.members[member].for_task(text)
-                models[member] = model_for(request, self.settings, self.user)
+        """Test the models of members before their first run."""
 
         def on_test(members: Collection[int]) -> None:
             self._tested.update(members)
             self.live.notify()
 
-        for member, problem in ensure_tested(models, self._tests_stop, on_test).items():
-            self._schedule.give_up(problem, member)
+        self._schedule.test_models(self._model_of, self._tests_stop, on_test)
         if self._tested:
             self._tested.clear()
             self.live.notify()
+
+    def _model_of(self, member: int) -> Model:
+        request = self.participants.members[member].for_task(self.folder.tasks[0].text)
+        return model_for(request, self.settings, self.user)
 
     def _start(self, key: Key) -> None:
         try:

@@ -405,7 +405,7 @@ class ExperimentManager:
         if not (definition.suites or definition.judging or elsewhere):
             self._score(live, unscored)  # what an earlier process left
         execution = self._executions.get(folder.id)
-        activity = {
+        return {
             "state": state,
             "reason": execution.reason if execution else live.reason,
             "canResume": idle
@@ -413,16 +413,14 @@ class ExperimentManager:
             and (counts["done"] < counts["total"] or bool(unscored)),
             "canRetry": idle and not definition.from_runs and counts["infrastructure"] > 0,
             "now": now(),
-        }
-        if not definition.suites:
-            return activity | {"note": elsewhere or ("" if idle else self._note(definition))}
-        return activity | self.progress(live) | {
+            "note": "" if idle else self._note(definition),
             "testing": execution.testing if execution else [],
             "elsewhere": elsewhere,
-        }  # fmt: skip
+            **self.progress(live),
+        }
 
     def _note(self, comparison: Experiment) -> str:
-        if comparison.from_runs:
+        if comparison.from_runs or comparison.suites:
             return ""
         if any(map(is_builtin, comparison.members)):
             return _BUILTIN_NOTE

@@ -14,6 +14,7 @@ from starlette.responses import Response
 
 from agent.errors import UsageError
 from agent.experiments import suites
+from agent.experiments.description import for_readers
 from agent.experiments.experiment import MAX_MEMBERS
 from agent.experiments.publish import exports
 from agent.grading.checks import CHECKS, EXTRACTED, EXTRACTIONS
@@ -49,8 +50,6 @@ from sandbox_ui.runs.manager import RunManager
 from sandbox_ui.scheduling.limiter import PerUserLimiter
 
 _MAX_AT_ONCE = 2
-_HIDDEN_SETTINGS = ("baseUrl", "extraBody")
-_NOTHING_TO_DO = {"canEdit": False, "canResume": False, "canRetry": False}
 
 
 def _below(path: str) -> list[str]:
@@ -240,23 +239,7 @@ def _for_reader(described: dict[str, Any], access: Access, experiment: str) -> d
         return described
     if access.owns_group(experiment):
         return described | {"canEdit": False}
-    members = [
-        member | {"settings": {name: value for name, value in member["settings"].items()
-                               if name not in _HIDDEN_SETTINGS}}
-        for member in described["members"]
-    ]  # fmt: skip
-    hidden = described | _NOTHING_TO_DO | {"members": members}
-    if "elsewhere" in described:  # an evaluation
-        return hidden | {"elsewhere": "", "judge": _without_address(described["judge"])}
-    expected = described["expected"]
-    return hidden | {
-        "note": "",
-        "expected": expected and expected | {"judge": _without_address(expected["judge"])},
-    }
-
-
-def _without_address(judge: dict[str, Any] | None) -> dict[str, Any] | None:
-    return judge and judge | {"baseUrl": ""}
+    return for_readers(described)
 
 
 def _suites() -> list[dict[str, Any]]:

@@ -6,10 +6,10 @@ import { fetchJson } from "../core/loading/fetch.js";
 import { CellTable } from "./cells.js";
 import { RunChart } from "./chart.js";
 import { Columns } from "./columns.js";
-import { Figure, ResultTables } from "./results.js";
+import { Figure, ScoreTable } from "./results.js";
 import { ExperimentStream } from "./stream.js";
 import { Progress, Summary } from "./summary.js";
-import { ComparisonTable } from "./table.js";
+import { MeasureTable } from "./table.js";
 import { EndpointKeys, NotCounted, Tools } from "./tools.js";
 import { announcement, experimentSize, experimentState, inOrder, membersOfTask } from "./words.js";
 
@@ -53,19 +53,21 @@ export class ExperimentPage {
   /** Create the parts of a comparison. */
   comparison() {
     const { chosen, keys } = this;
-    const [summary, notCounted, table] = [new Summary(this.place), new NotCounted(this), new ComparisonTable(chosen)];
+    const summary = new Summary(this.place);
+    const parts = [new NotCounted(this), new MeasureTable(chosen), new Figure("comparison")];
     this.chart = new RunChart(chosen);
     this.columns = new Columns({ chosen, onChoose: () => this.show(this.experiment), onStop: (member) => this.act("stop", { member }) });
-    const shown = [notCounted, table, this.chart, this.columns].map(({ element }) => element);
+    const shown = [...parts, this.chart, this.columns].map(({ element }) => element);
     this.elements = [summary.task, keys.element, summary.verdict, ...shown];
-    return [this.tools, summary, keys, notCounted, table, this.chart];
+    return [this.tools, summary, keys, ...parts, this.chart];
   }
 
   /** Create the parts of an evaluation. */
   evaluation() {
     this.taskPlace = h("section", { class: "task-place", hidden: true, tabindex: "-1" });
     this.cells = new CellTable((task) => this.showTask(task));
-    const parts = [new Progress(), new NotCounted(this), this.keys, new Figure(), new ResultTables(), this.cells];
+    const tables = [new ScoreTable(), new MeasureTable(this.chosen), this.cells];
+    const parts = [new Progress(), new NotCounted(this), this.keys, new Figure("evaluation"), ...tables];
     this.elements = [...parts.map(({ element }) => element), this.taskPlace];
     return [this.tools, ...parts];
   }

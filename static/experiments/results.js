@@ -1,92 +1,23 @@
-// An evaluation's results: the paper's figure, and the tables of scores and of what they cost.
+// The scores of an experiment: the paper's figure, and an evaluation's table of them by domain.
 
 import { h, hasChanged } from "../core/dom.js";
 import { formatNumber, plural } from "../core/format.js";
 import { MemberTable, rowHead } from "./table.js";
-import { count, decimal, domainName, gainSign, interval, isKnown, percent, points } from "./words.js";
+import { domainName, gainSign, interval, isKnown, percent, points } from "./words.js";
 
-const rates = (name) =>
-  [
-    ["external", "External resources"],
-    ["files", "File management"],
-    ["computation", "Computation"],
-  ].map(([key, label]) => ({ label, value: ({ capabilities }) => percent(capabilities[name]?.[key]), indented: true }));
-
-/** The second table: groups of measures of a result. */
-const MEASURES = [
-  {
-    title: "Tokens of a run, mean",
-    rows: [
-      {
-        label: "Each token once",
-        value: ({ tokensOnce }) => count(tokensOnce),
-        help: "Prompt, generated and environment tokens, each counted once: the paper’s N_total",
-      },
-      { label: "Largest conversation", value: ({ tokensPeak }) => count(tokensPeak) },
-    ],
-  },
-  {
-    title: "Work of a run, mean",
-    rows: [
-      { label: "Turns", value: ({ turns }) => decimal(turns) },
-      { label: "Seconds", value: ({ seconds }) => decimal(seconds) },
-    ],
-  },
-  { title: "Share of turns with a capability, parsed and observed", rows: rates("parsed") },
-  { title: "Share of turns with a capability, the paper’s patterns", rows: rates("paper") },
-  {
-    title: "Environment",
-    rows: [
-      { label: "Share of time in the sandbox", value: ({ environmentTime }) => percent(environmentTime) },
-      { label: "Share of tokens from the sandbox", value: ({ environmentTokens }) => percent(environmentTokens) },
-      {
-        label: "Throughput relative to plain",
-        value: ({ throughput }) => (isKnown(throughput) ? `${throughput.toFixed(2)} ×` : "–"),
-        help: "Queries per second compared with the plain member",
-      },
-    ],
-  },
-];
-
-export class ResultTables {
+/** The scores of an evaluation by domain, with gains and what is not counted. */
+export class ScoreTable {
   constructor() {
     this.scores = new MemberTable("Scores by domain", "scores");
-    this.measures = new MemberTable("Tokens, turns, capabilities and environment");
-    this.select = h("select", { id: "measures-domain", onchange: () => this.drawMeasures() });
-    this.element = h(
-      "section",
-      { class: "result-tables", "aria-label": "Results" },
-      h("h2", {}, "Scores"),
-      this.scores.element,
-      h(
-        "div",
-        { class: "section-line" },
-        h("h2", {}, "What it took"),
-        h("label", { class: "choose" }, h("span", { class: "visually-hidden" }, "Domain"), this.select),
-      ),
-      this.measures.element,
-    );
+    this.element = h("section", { class: "result-tables", "aria-label": "Results" }, h("h2", {}, "Scores"), this.scores.element);
   }
 
   show({ results, members }) {
     if (!hasChanged(this, [results, members])) return;
-    this.results = results;
-    this.members = members;
-    if (this.select.options.length !== results.length)
-      this.select.replaceChildren(...results.map(({ domain }) => h("option", { value: domain }, domainName(domain))));
     const caption = "Mean scores with 95 % intervals, gains to the plain member, and what is not counted";
     const row = ({ domain, tasks, members: found }) =>
       h("tr", { class: domain === "all" ? "total" : null }, rowHead(domainName(domain), { note: plural(tasks, "task") }), ...found.map(scoreCell));
     this.scores.draw({ members, caption, groups: [{ rows: results }], row });
-    this.drawMeasures();
-  }
-
-  drawMeasures() {
-    const domain = this.select.value;
-    const { members: found } = this.results.find((each) => each.domain === domain);
-    const caption = `Tokens, turns and capabilities: ${domainName(domain)}`;
-    const row = ({ label, value, ...rest }) => h("tr", {}, rowHead(label, rest), ...found.map((result) => h("td", {}, value(result))));
-    this.measures.draw({ members: this.members, caption, groups: MEASURES, row });
   }
 }
 
@@ -106,28 +37,31 @@ function scoreCell({ score, low, high, n, correct, gain, gainLow, gainHigh, pair
   );
 }
 
-/** The paper's figure: the score of each domain, plain and in the sandbox, with gain and intervals. */
+/** The paper's figure: scores plain and in the sandbox, with gains and intervals; of repeated runs, or of each domain. */
 export class Figure {
-  constructor() {
+  constructor(kind) {
     this.body = h("div", { class: "domains" });
     this.legend = h("p", { class: "legend", "aria-hidden": "true" });
     this.note = h("p", { class: "method" });
     this.element = h(
       "section",
       { class: "figure-place", "aria-labelledby": "figure-title" },
-      h("div", { class: "section-line" }, h("h2", { id: "figure-title" }, "Score by domain"), this.legend),
+      h("div", { class: "section-line" }, h("h2", { id: "figure-title" }, kind === "evaluation" ? "Score by domain" : "Score"), this.legend),
       this.body,
       this.note,
     );
   }
 
-  show({ results, members, interval: method, judge, suites }) {
+  show({ results, members, repetitions, interval: method, judge, suites }) {
     if (!hasChanged(this, [results, members, judge])) return;
-    const shown = results.length > 2 ? results : results.filter(({ domain }) => domain !== "all");
-    this.body.replaceChildren(...shown.map((result) => domainBars(result, members)));
+    const shown = results.length === 2 ? results.slice(1) : results; // of one domain, all are the same
+    this.element.hidden = !suites && !shown[0].members.some(({ n }) => n > 1);
+    const name = ({ domain }) => (suites ? domainName(domain) : "This task");
+    const size = ({ tasks }) => (suites ? plural(tasks, "task") : plural(repetitions, "repetition"));
+    this.body.replaceChildren(...shown.map((result) => domainBars(result, members, name(result), size(result))));
     this.body.dataset.count = shown.length;
     this.legend.replaceChildren(...members.map((member) => h("span", { dir: "auto" }, h("i", { class: "swatch", ...colour(member, members) }), member.label)));
-    this.note.textContent = [method, sampleNote(suites), judgeNote(judge)].filter(Boolean).join(" ");
+    this.note.textContent = suites ? [method, sampleNote(suites), judgeNote(judge)].filter(Boolean).join(" ") : "";
   }
 }
 
@@ -137,11 +71,11 @@ function colour(member, members) {
   return { "data-mode": member.mode, style: `--shade: ${(100 - (60 * same.indexOf(member)) / same.length).toFixed(0)}%` };
 }
 
-const domainBars = ({ domain, tasks, members: found }, members) =>
+const domainBars = ({ domain, members: found }, members, name, size) =>
   h(
     "section",
-    { class: `domain ${domain === "all" ? "all" : ""}`, "aria-label": domainName(domain) },
-    h("h3", {}, domainName(domain), h("small", { class: "num" }, plural(tasks, "task"))),
+    { class: `domain ${domain === "all" ? "all" : ""}`, "aria-label": name },
+    h("h3", {}, name, h("small", { class: "num" }, size)),
     h("ul", {}, ...found.map((result) => bar(result, members))),
   );
 

@@ -16,7 +16,7 @@ export class Summary {
     this.task = h("section", { class: "compared-task", "aria-label": "Task" }, this.text, this.files);
     this.sentence = h("strong", {});
     this.detail = h("small", { class: "num" });
-    this.note = h("small", { class: "note" });
+    this.note = h("small", { class: "note", id: "elsewhere" });
     this.verdict = h("div", { class: "verdict", role: "group", "aria-label": "Verdict" }, this.sentence, this.detail, this.note);
     this.size = new ResizeObserver(() => scroller.style.setProperty("--verdict", `${this.verdict.offsetHeight}px`));
     this.size.observe(this.verdict);
@@ -25,14 +25,14 @@ export class Summary {
   }
 
   show(comparison) {
-    const { task, inputs, verdict, expected, note, reason, state } = comparison;
-    if (!hasChanged(this, [task, inputs, verdict, expected, note, reason, state])) return;
+    const { task, inputs, verdict, expected, note, reason, state, elsewhere } = comparison;
+    if (!hasChanged(this, [task, inputs, verdict, expected, note, reason, state, elsewhere])) return;
     this.text.textContent = task;
     this.files.replaceChildren(...inputs.map(fileChip));
     this.files.hidden = !inputs.length;
     this.sentence.textContent = verdict?.text || pendingText(comparison);
     this.detail.textContent = verdict?.detail || expectedText(expected);
-    const notes = [SENTENCES[state], reason, note].filter(Boolean);
+    const notes = [SENTENCES[state], reason, elsewhere, note].filter(Boolean);
     this.note.textContent = notes.join(" ");
     this.note.hidden = !notes.length;
     this.note.dataset.tone = state in SENTENCES ? "warn" : "";
@@ -82,7 +82,7 @@ export class Progress {
     this.element = h("section", { class: "progress-place", "aria-label": "Progress" }, this.bar, this.text, this.elsewhere, this.suites);
   }
 
-  show({ counts, remaining, state, reason, testing, suites, members, repetitions, elsewhere }) {
+  show({ counts, remaining, state, reason, testing = [], suites, members, repetitions, elsewhere }) {
     this.bar.max = counts.total;
     this.bar.value = counts.done;
     this.bar.hidden = state === "finished";

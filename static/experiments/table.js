@@ -2,7 +2,7 @@
 
 import { h, hasChanged } from "../core/dom.js";
 import { provenance } from "../settings/run_passport.js";
-import { inOrder, progress, settingsText, shownRun, unequalNote } from "./words.js";
+import { domainName, inOrder, settingsText, shownRun, unequalNote } from "./words.js";
 
 const ANSWER = "answer";
 const LONG_ANSWER = 60; // characters; a longer answer is set in the size of text
@@ -10,7 +10,7 @@ const LONG_ANSWER = 60; // characters; a longer answer is set in the size of tex
 const MAIN_ROWS = new Set([
   ...[ANSWER, "score", "difference"],
   ...["prompt_tokens", "cached_tokens", "largest_prompt", "generated_tokens", "tokens_once", "pasted", "cost"],
-  ...["total_seconds", "sandbox_share", "steps", "commands", "failed_commands", "ours_external", "ours_file", "ours_compute"],
+  ...["total_seconds", "sandbox_share", "steps", "commands", "failed_commands", "ours_external", "ours_file", "ours_compute", "throughput"],
 ]);
 const MIN_COMMON = 0.4; // share of a long answer
 const NOT_KNOWN = /^(–|not |unknown|baseline$)/i;
@@ -51,15 +51,19 @@ const groupRow = (title, members) => h("tr", { class: "group" }, h("th", { scope
 export const rowHead = (label, { help = "", note = "", indented = false } = {}) =>
   h("th", { scope: "row", title: help || null, class: indented ? "indent" : null }, label, note ? h("small", {}, note) : null);
 
-/** The table of a comparison: its answers and measures. */
-export class ComparisonTable {
+/** The measures of the members: a comparison's with their answers, an evaluation's in a domain. */
+export class MeasureTable {
   /** `chosen` maps members' indices to the runs that their columns show. */
   constructor(chosen) {
     this.chosen = chosen;
     this.table = new MemberTable("Measures");
+    this.experiment = null;
+    this.answers = []; // of the runs that the columns show, the baseline's first
     this.all = false; // whether all rows are shown
     this.toggle = h("button", { class: "quiet all-measures", onclick: () => this.showAll(!this.all) });
-    this.element = h("div", { class: "measures-place", hidden: true }, this.table.element, this.toggle);
+    this.select = h("select", { "aria-label": "Domain", onchange: () => this.draw() });
+    this.head = h("div", { class: "section-line" }, h("h2", {}, "What it took"), this.select);
+    this.element = h("section", { class: "measures-place", "aria-label": "Measures", hidden: true }, this.head, this.table.element, this.toggle);
     this.showAll(false);
   }
 
@@ -72,20 +76,37 @@ export class ComparisonTable {
   }
 
   /** Draw the table again if it changed. */
-  show(comparison) {
-    const members = inOrder(comparison);
+  show(experiment) {
+    const members = inOrder(experiment);
     const answers = members.map((member) => shownRun(member, this.chosen.get(member.index))?.answer ?? "");
+    const { table, results, suites, state } = experiment;
     const heads = members.map(({ label, detail, settings, unequal }) => [label, detail, settings, unequal]);
-    if (!hasChanged(this, [comparison.table, answers, heads, comparison.state])) return;
-    this.element.hidden = comparison.state === "running" && !progress(comparison).done; // the columns are what there is to see
-    const caption = `${members.length} members compared; differences are to ${members[0].label}`;
-    const groups = withAnswers(comparison.table).map(({ title, rows }) => {
-      const count = sharedCount(rows);
-      return { title: count > 1 ? `${title}, mean of ${count}` : title, rows: rows.map((row) => ({ ...row, count })) };
-    });
-    const row = (each) => (each.key === ANSWER ? answerRow(each, members, answers) : measureRow(each, members));
-    this.table.draw({ members, baseline: comparison.baseline, caption, groups, row });
+    if (!hasChanged(this, [table, results, answers, heads, state])) return;
+    this.experiment = experiment;
+    this.answers = answers;
+    this.element.hidden = state === "running" && !experiment.counts.done; // the columns are what there is to see
+    this.head.hidden = !suites;
+    const domains = results.filter((each) => each.table);
+    if (this.select.options.length !== domains.length)
+      this.select.replaceChildren(...domains.map(({ domain }) => h("option", { value: domain }, domainName(domain))));
+    this.draw();
   }
+
+  draw() {
+    const { answers } = this;
+    const { table, results, baseline } = this.experiment;
+    const members = inOrder(this.experiment);
+    const groups = table ? withAnswers(table) : results.find(({ domain }) => domain === this.select.value).table;
+    const caption = `${members.length} members compared; differences are to ${members[0].label}`;
+    const row = (each) => (each.key === ANSWER ? answerRow(each, members, answers) : measureRow(each, members));
+    this.table.draw({ members, baseline, caption, groups: groups.map(titled), row });
+  }
+}
+
+/** A group whose title says how many runs its figures are of, if it is the same for all. */
+function titled({ title, rows }) {
+  const count = sharedCount(rows);
+  return { title: count > 1 ? `${title}, mean of ${count}` : title, rows: rows.map((row) => ({ ...row, count })) };
 }
 
 /** The table's groups; the answers come first, whether or not the server has a row for them. */

@@ -98,12 +98,11 @@ export class NotCounted {
     this.element = h("p", { class: "apart-line", hidden: true });
   }
 
-  show({ counts, canEdit, canRetry, elsewhere }) {
+  show({ counts, suites, expected, canRetry, elsewhere }) {
     const apart = [
-      counts?.infrastructure ? `${plural(counts.infrastructure, "run")} failed by infrastructure errors` : "",
-      counts?.unscored ? `${plural(counts.unscored, "answer")} without a score` : "",
+      counts.infrastructure ? `${plural(counts.infrastructure, "run")} failed by infrastructure errors` : "",
+      counts.unscored && (suites || expected) ? `${plural(counts.unscored, "answer")} without a score` : "",
     ].filter(Boolean);
-    if (!counts && canEdit && canRetry) apart.push("Runs failed by infrastructure errors");
     this.element.hidden = !apart.length;
     this.retry.hidden = !canRetry && !(elsewhere && counts.infrastructure);
     showElsewhere(this.retry, elsewhere);

@@ -32,13 +32,9 @@ export const gainSign = (value) => (value > 0 ? "up" : value < 0 ? "down" : "sam
 
 export const interval = (low, high) => (isKnown(low) && isKnown(high) ? `${(100 * low).toFixed(1)} to ${(100 * high).toFixed(1)}`.replaceAll("-", "−") : "");
 
-export const count = (value) => (isKnown(value) ? formatNumber(Math.round(value)) : NOT_KNOWN);
-
-export const decimal = (value) => (isKnown(value) ? value.toFixed(1) : NOT_KNOWN);
-
 const capitalised = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
-export const domainName = (domain) => (domain === "all" ? "All domains" : capitalised(domain));
+export const domainName = (domain) => ({ all: "All domains", mean: "Mean over domains" })[domain] ?? capitalised(domain);
 
 /** What an experiment is called: a comparison has one task, an evaluation suites of them. */
 const nounOf = ({ suites }) => (suites ? "evaluation" : "comparison");
@@ -48,13 +44,6 @@ export const inOrder = ({ members, baseline }) => [members[baseline], ...members
 
 /** Whether a repetition needs no more waiting: it ended, or its run was deleted. */
 export const isOver = ({ running, deleted }) => deleted || !running;
-
-/** How many of the runs have ended: { done, total }. */
-export function progress({ counts, members, repetitions }) {
-  if (counts) return counts;
-  const total = members.length * repetitions;
-  return { done: Math.min(total, members.flatMap(({ runs }) => runs).filter(isOver).length), total };
-}
 
 /** A score as a word; empty if it is not known. */
 function scoreWord(score) {
@@ -76,22 +65,15 @@ export function runOutcome(run) {
 
 /** The experiment as a whole as { text, tone, live }, for the page's header. */
 export function experimentState(experiment) {
-  const { state } = experiment;
-  const { done, total } = progress(experiment);
+  const { state, counts } = experiment;
+  const { done, total, infrastructure } = counts;
   const ended = `${formatNumber(done)} of ${formatNumber(total)} finished`;
   const isCounted = state === "running" || state === "finished";
   return {
     text: isCounted ? ended : `${state} · ${ended}`,
-    tone: state === "finished" && isFailed(experiment) ? "bad" : TONES[state],
+    tone: state === "finished" && infrastructure === total ? "bad" : TONES[state],
     live: state === "running",
   };
-}
-
-/** Whether every run failed. */
-function isFailed({ counts, members }) {
-  if (counts) return counts.infrastructure === counts.total;
-  const runs = members.flatMap(({ runs }) => runs).filter(({ deleted }) => !deleted);
-  return runs.length > 0 && runs.every(({ status }) => status === "failed");
 }
 
 /** The size of an experiment, beside its state. */
@@ -121,7 +103,7 @@ export function announcement(before, after) {
 }
 
 /** The run of a member that its column shows: the chosen one, else the one that runs, else the last. */
-export const shownRun = ({ runs }, chosen) =>
+export const shownRun = ({ runs = [] }, chosen) =>
   runs.find(({ run }) => run === chosen) ?? runs.find((run) => !isOver(run) && run.state !== "queued") ?? runs.findLast(isOver) ?? runs.at(-1) ?? null;
 
 /** The members of an evaluation with their runs of one task. */

@@ -1,9 +1,13 @@
-"""The rows of a comparison's table that are a mean over a member's runs."""
+"""The measures of runs: what each is, and its mean over the runs of a member."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
+from statistics import fmean
 from typing import Any, Literal
 
+from agent.experiments.figures.statistics import Estimate, estimate
 from agent.experiments.outcomes import Outcome
 
 Better = Literal["higher", "lower"]
@@ -12,17 +16,39 @@ Value = float | int | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A measure of a run; ``count`` is the count's name in ``RunMetrics.partial``."""
+    """A measure of a run.
+
+    Attributes:
+        whole: Of a share: what the value is a part of; its mean is a share of all runs together.
+        sandbox: Whether only runs in a sandbox have it.
+        reported: Whether the endpoint reports it; ``count`` is its name in ``RunMetrics.partial``.
+    """
 
     key: str
     label: str
     value: Callable[[Outcome], Value]
     text: Callable[[float], str]
+    whole: Callable[[Outcome], Value] | None = None
     help: str = ""
     better: Better | None = None
     sandbox: bool = False
     reported: bool = False
     count: str = ""
+
+    def mean(self, runs: Iterable[Outcome], *, interval: bool = True) -> Estimate | None:
+        """Return the mean over the runs of which it is known; None if there are none."""
+        if self.whole is not None:
+            pairs = [(self.value(run), self.whole(run)) for run in runs]
+            known = [
+                (part, whole) for part, whole in pairs if part is not None and whole is not None
+            ]
+            total = sum(whole for _, whole in known)
+            part = sum(part for part, _ in known)
+            return Estimate(part / total, None, None, len(known)) if total else None
+        values = [float(value) for run in runs if (value := self.value(run)) is not None]
+        if interval or not values:
+            return estimate(values)
+        return Estimate(fmean(values), None, None, len(values))
 
 
 def integer(value: float) -> str:
@@ -51,6 +77,11 @@ def ratio(value: float) -> str:
     return f"{value:.2f}"
 
 
+def speed(value: float) -> str:
+    """Return how many times as much."""
+    return f"{value:.2f}×"
+
+
 def money(value: float) -> str:
     """Return an amount in the unit of the configured price."""
     return f"{value:.4f}" if value < 1 else f"{value:.2f}"
@@ -62,21 +93,17 @@ def mebibytes(value: float) -> str:
 
 
 def _metric(name: str) -> Callable[[Outcome], Value]:
-    return lambda outcome: getattr(outcome.metrics, name)
+    return attrgetter(f"metrics.{name}")
 
 
-def _share_of(part: str, whole: str) -> Callable[[Outcome], Value]:
-    def value(outcome: Outcome) -> Value:
-        one, all_ = getattr(outcome.metrics, part), getattr(outcome.metrics, whole)
-        return None if one is None or not all_ else one / all_
-
-    return value
+def _environment_tokens(outcome: Outcome) -> Value:
+    metrics = outcome.metrics
+    return None if metrics.sandbox_seconds is None else metrics.environment_tokens
 
 
-def _sandbox_share(outcome: Outcome) -> Value:
+def _busy_seconds(outcome: Outcome) -> Value:
     model, sandbox = outcome.metrics.model_seconds, outcome.metrics.sandbox_seconds
-    whole = None if model is None or sandbox is None else model + sandbox
-    return None if sandbox is None or not whole else sandbox / whole
+    return None if model is None or sandbox is None else model + sandbox
 
 
 def _hosts(outcome: Outcome) -> Value:
@@ -118,7 +145,7 @@ TOKENS: tuple[Row, ...] = (
             "lower"),
     Row(key="environment_share", label="Share of tokens from the sandbox",
         help="Environment tokens / each token once (the paper: 37–51 %).",
-        value=_share_of("environment_tokens", "tokens_once"), text=share, sandbox=True),
+        value=_environment_tokens, whole=_metric("tokens_once"), text=share, sandbox=True),
     Row(key="cost", label="Cost", help="In the unit of the configured price.",
         value=_metric("cost"), text=money, better="lower"),
 )  # fmt: skip
@@ -138,7 +165,7 @@ TIMES: tuple[Row, ...] = (
         value=_metric("total_seconds"), text=seconds, better="lower"),
     Row(key="sandbox_share", label="Share of time in the sandbox",
         help="Sandbox / model and sandbox (the paper: below 4 %); waiting is in neither.",
-        value=_sandbox_share, text=share, sandbox=True),
+        value=_metric("sandbox_seconds"), whole=_busy_seconds, text=share, sandbox=True),
 )  # fmt: skip
 
 WORK: tuple[Row, ...] = (
@@ -172,3 +199,36 @@ CAPABILITIES: tuple[Row, ...] = tuple(
     )
     for name, label in _CAPABILITIES
 )  # fmt: skip
+
+GROUPS = (("Tokens", TOKENS), ("Time", TIMES), ("Work", WORK),
+          ("Capabilities, share of steps", CAPABILITIES))  # fmt: skip
+ROWS = {row.key: row for _, rows in GROUPS for row in rows}
+
+
+class Means:
+    """The means of all measures over some runs, which have ended.
+
+    Attributes:
+        asked: Whether any run was answered by a model.
+        estimated: Whether an endpoint reported no counts, so that they are estimated.
+        missing: How many steps did not report a count, by its name.
+    """
+
+    def __init__(self, runs: Sequence[Outcome], *, interval: bool = True) -> None:
+        self.runs = runs
+        metrics = [run.metrics for run in runs]
+        self.asked = any(each.prompt_tokens is not None for each in metrics)
+        self.estimated = any(each.estimated for each in metrics)
+        self.missing = Counter[str]()
+        for each in metrics:
+            if each.partial:
+                self.missing.update(each.partial)
+        self._by_row = {key: row.mean(runs, interval=interval) for key, row in ROWS.items()}
+
+    def __getitem__(self, key: str) -> Estimate | None:
+        return self._by_row[key]
+
+    def value(self, key: str) -> float | None:
+        """Return the mean of a measure; None if it is not known."""
+        found = self._by_row[key]
+        return found.mean if found else None

@@ -99,11 +99,12 @@ def pass_hat_k(count: int, right: int, k: int) -> float:
     return comb(right, k) / comb(count, k)
 
 
+@lru_cache(maxsize=256)
 def mcnemar_exact(only_first: int, only_second: int) -> float:
     """Return McNemar's exact two-sided p-value from the numbers of discordant pairs."""
     discordant = only_first + only_second
     tail = sum(comb(discordant, k) for k in range(min(only_first, only_second) + 1))
-    return min(1.0, 2.0 * tail / float(2**discordant))
+    return min(1.0, 2 * tail / (1 << discordant))  # integers: both may be too large for a float
 
 
 def paired_difference(

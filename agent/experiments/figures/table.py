@@ -1,4 +1,4 @@
-"""The table of a comparison: rows are measures, columns are members.
+"""The table of an experiment: rows are measures, columns are members.
 
 A cell has the mean over a member's runs with its interval and n, and the difference to the
 baseline. A number that is not known is shown as “not reported” or “–”, never as 0. “Best” is
@@ -6,7 +6,7 @@ marked only where more or less is better.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
 
@@ -18,17 +18,25 @@ from agent.experiments.documents import (
     was_cut,
 )
 from agent.experiments.experiment import Experiment
-from agent.experiments.figures.cells import NONE, NOT_REPORTED, Cell, make_cell, make_row, mark_best
-from agent.experiments.figures.rows import CAPABILITIES, TIMES, TOKENS, WORK, Row, integer
-from agent.experiments.figures.scores import Members, score_rows
-from agent.experiments.figures.statistics import estimate
+from agent.experiments.figures.rows import GROUPS, Better, Means, Row, integer, speed
 from agent.experiments.figures.words import word_differences
-from agent.experiments.outcomes import Outcome, most_frequent_answer
+from agent.experiments.folder import ExperimentFolder
+from agent.experiments.outcomes import DONE, Outcome, most_frequent_answer
+from agent.experiments.outcomes import Cell as TaskCell
+from agent.experiments.publish.results import ALL
+from agent.grading.checks import CHECKS
 from agent.util.text import plural
 
+Members = Sequence[Sequence[Outcome]]
+Cell = dict[str, Any]
+Group = dict[str, Any]
+Figures = Mapping[str, Any]
+"""The figures of a member; see ``agent.experiments.publish.results``."""
+NOT_REPORTED, NONE = "not reported", "–"
 _MAX_NOTE = 300
 _MAX_ANSWER = 2_000
 _MAX_FILES = 6
+_MAX_RATIO = 100
 _CUT = "The endpoint counted far fewer tokens than this prompt has: it has cut the documents."
 _PASTED_NOTE = "documents only; characters ÷ {ratio:.2f}, as the endpoint counted in plain mode"
 _LIMITS = {
@@ -37,25 +45,73 @@ _LIMITS = {
 }  # fmt: skip
 
 
-def build_table(
-    comparison: Experiment, members: Members, characters: int | None = None
-) -> list[dict[str, Any]]:
-    """Return the groups of rows.
+def comparison_table(
+    comparison: Experiment,
+    members: Members,
+    figures: Sequence[Figures],
+    characters: int | None = None,
+) -> list[Group]:
+    """Return the groups of rows of a comparison.
 
     Args:
         characters: The characters of all documents' texts; None if unknown.
     """
-    tokens = _mean_rows(comparison, members, TOKENS)
+    outcome = _outcome_rows(comparison, members)
+    if comparison.expected is not None:
+        outcome += _score_rows(comparison, members, figures)
+    means = [Means([run for run in runs if run.counts]) for runs in members]
+    answered = [bool(most_frequent_answer(runs)[1]) for runs in members]
+    groups = _mean_groups(comparison, means, answered)
     if characters is not None:
-        tokens.append(_pasted_row(members, characters))
-    groups = [
-        ("Outcome", _outcome_rows(comparison, members)),
-        ("Tokens", tokens),
-        ("Time", _mean_rows(comparison, members, TIMES)),
-        ("Work", _mean_rows(comparison, members, WORK)),
-        ("Capabilities, share of steps", _mean_rows(comparison, members, CAPABILITIES)),
+        tokens = next((each for each in groups if each["title"] == "Tokens"), None)
+        if tokens is None:
+            groups.insert(0, tokens := {"title": "Tokens", "rows": []})
+        tokens["rows"].append(_pasted_row(members, characters))
+    return [{"title": "Outcome", "rows": outcome}, *groups]
+
+
+def tables_by_domain(
+    folder: ExperimentFolder, cells: Sequence[Sequence[TaskCell]], results: Sequence[Figures]
+) -> dict[str, list[Group]]:
+    """Return the groups of rows of all tasks and of each domain; what a cell lacks is empty."""
+    rows: dict[str, list[Sequence[TaskCell]]] = {ALL: list(cells)}
+    for suite, row in zip(folder.suite_of, cells, strict=True):
+        rows.setdefault(suite.domain, []).append(row)
+    tables, known = dict[str, list[Group]](), [each for each in results if each["domain"] in rows]
+    for found in known:
+        each = rows[found["domain"]]
+        same = tables.get(ALL) if len(each) == len(cells) else None
+        tables[found["domain"]] = same or _domain_table(folder.definition, each, found["members"])
+    return tables
+
+
+def is_binary(definition: Experiment) -> bool:
+    """Whether a comparison's answers are right or wrong, with nothing in between."""
+    return definition.expected is not None and not CHECKS[definition.expected.kind].gradual
+
+
+def _domain_table(
+    evaluation: Experiment, rows: Sequence[Sequence[TaskCell]], figures: Sequence[Figures]
+) -> list[Group]:
+    runs = [[run for row in rows for run in row[at].runs] for at in range(len(figures))]
+    means = [
+        Means([run for run in each if run.outcome in DONE and run.outcome != "infrastructure"],
+              interval=False)
+        for each in runs
+    ]  # fmt: skip
+    groups = _mean_groups(evaluation, means, [bool(each.runs) for each in means])
+    speeds = [
+        make_cell(NONE if value is None else speed(value), value=value)
+        for value in (each["throughput"] for each in figures)
     ]
-    return [{"title": title, "rows": rows} for title, rows in groups if rows]
+    help_ = "Runs in the same time, in model and sandbox, compared with the baseline’s."
+    groups.append({"title": "", "rows": [make_row("throughput", "Throughput", speeds, help_)]})
+    for row in (row for group in groups for row in group["rows"]):
+        row["cells"] = [
+            {name: value for name, value in cell.items() if value or name == "text"}
+            for cell in row["cells"]
+        ]
+    return groups
 
 
 def unequal_limits(comparison: Experiment, members: Members) -> list[list[str]]:
@@ -74,13 +130,10 @@ def _limits(comparison: Experiment, index: int, runs: Sequence[Outcome]) -> dict
 
 
 def _outcome_rows(comparison: Experiment, members: Members) -> list[dict[str, Any]]:
-    rows = [
+    return [
         make_row("status", "Ended", [_status_cell(runs) for runs in members]),
         make_row("answer", "Answer (most frequent)", _answer_cells(comparison, members)),
     ]
-    if comparison.expected is not None:
-        rows += score_rows(comparison, members)
-    return rows
 
 
 def _status_cell(runs: Sequence[Outcome]) -> Cell:
@@ -110,51 +163,120 @@ def _answer_cells(comparison: Experiment, members: Members) -> list[Cell]:
     return cells
 
 
-def _mean_rows(
-    comparison: Experiment, members: Members, specs: Sequence[Row]
+def _score_rows(
+    comparison: Experiment, members: Members, figures: Sequence[Figures]
 ) -> list[dict[str, Any]]:
-    """Return the rows that say anything about any member."""
-    rows = []
-    answered = [bool(most_frequent_answer(runs)[1]) for runs in members]
-    for spec in specs:
-        cells = [
-            _mean_cell(spec, [run for run in runs if run.counts], member.mode)
-            for member, runs in zip(comparison.members, members, strict=True)
-        ]
-        if all(cell["text"] == NONE for cell in cells):
+    """Return the rows about scores of a comparison with an expected answer."""
+    binary, cells = is_binary(comparison), list[Cell]()
+    for runs, found in zip(members, figures, strict=True):
+        ended, n = [run for run in runs if run.counts], found["n"]
+        if not n:
+            reasons = (run.grade.reason if run.grade else run.reason for run in ended)
+            note = next(filter(None, reasons), "")
+            cells.append(make_cell("not scored" if ended else NONE, note=note))
             continue
-        highest = max((cell["value"] or 0 for cell in cells), default=0)
-        for cell in cells:
-            if cell["value"] is not None and highest > 0:
-                cell["bar"] = cell["value"] / highest
-        mark_best(cells, comparison.baseline, spec.better, answered=answered)
-        rows.append(make_row(spec.key, spec.label, cells, spec.help, spec.better))
+        note = f"right {found['correct']} of {n}" if binary else ""
+        if len(ended) > n:
+            note += f"; {len(ended) - n} not scored"
+        cells.append(make_cell(
+            f"{found['score']:.2f}", value=found["score"], low=found["low"], high=found["high"],
+            n=n, note=note, bar=found["score"], method=found["method"],
+        ))  # fmt: skip
+    n = max((each["n"] for each in figures), default=0)
+    label = f"Score, mean of {n}" if n > 1 else "Score"
+    mark_best(comparison, cells, None, differences=True)
+    for cell, found in zip(cells, figures, strict=True):
+        cell["best"] = found["best"]
+    rows = [make_row("score", label, cells, "Of answers compared with the expected one.", "higher")]
+    if binary:
+        rows += _pass_rows(comparison, figures)
+    if n > 1:
+        rows.append(_difference_row(figures))
     return rows
 
 
-def _mean_cell(spec: Row, runs: Sequence[Outcome], mode: str) -> Cell:
+def _pass_rows(comparison: Experiment, figures: Sequence[Figures]) -> list[dict[str, Any]]:
+    k = next((each["k"] for each in figures if each["k"]), None)
+    rows = []
+    for key, label, name, help_ in (
+        ("pass_at_k", f"At least one of {k} right (pass@{k})", "passAt", "Chen et al. 2021"),
+        ("pass_hat_k", f"All of {k} right (pass^{k})", "passHat", "Yao et al. 2024"),
+    ):
+        cells = []
+        for value, n in ((each[name], each["n"]) for each in figures):
+            cells.append(
+                make_cell(NONE) if value is None
+                else make_cell(f"{value:.2f}", value=value, n=n, bar=value)
+            )  # fmt: skip
+        mark_best(comparison, cells, None, differences=True)
+        text = f"Probability, estimated without bias from all runs ({help_})."
+        rows.append(make_row(key, label, cells, text, "higher"))
+    return rows if k else []
+
+
+def _difference_row(figures: Sequence[Figures]) -> dict[str, Any]:
+    cells = []
+    for index, found in enumerate(figures):
+        gain = found["gain"]
+        if gain is None:
+            cells.append(make_cell("baseline" if index == found["baseline"] else NONE))
+            continue
+        cells.append(make_cell(
+            f"{gain:+.2f}", value=gain, low=found["gainLow"], high=found["gainHigh"],
+            n=found["pairs"], note=f"{found['gainTest']}: p = {found['gainP']:.3g}",
+            method=found["gainMethod"],
+        ))  # fmt: skip
+    help_ = "Score minus the baseline’s, paired by repetition, with its interval."
+    return make_row("difference", "Paired difference", cells, help_)
+
+
+def _mean_groups(
+    definition: Experiment, means: Sequence[Means], answered: Sequence[bool]
+) -> list[Group]:
+    """Return the groups of the rows that say anything about any member.
+
+    A member that ``answered`` nothing is not the best for having taken little.
+    """
+    groups = []
+    for title, specs in GROUPS:
+        rows = []
+        for spec in specs:
+            cells = [
+                _mean_cell(spec, each, member.mode)
+                for member, each in zip(definition.members, means, strict=True)
+            ]
+            if all(cell["text"] == NONE for cell in cells):
+                continue
+            highest = max((cell["value"] or 0 for cell in cells), default=0)
+            for cell in cells:
+                if cell["value"] is not None and highest > 0:
+                    cell["bar"] = cell["value"] / highest
+            mark_best(definition, cells, spec.better, answered=answered)
+            rows.append(make_row(spec.key, spec.label, cells, spec.help, spec.better))
+        if rows:
+            groups.append({"title": title, "rows": rows})
+    return groups
+
+
+def _mean_cell(spec: Row, means: Means, mode: str) -> Cell:
+    found, runs = means[spec.key], means.runs
     if spec.sandbox and mode == "plain":
         return make_cell(NONE)
-    known = [float(value) for run in runs if (value := spec.value(run)) is not None]
-    found = estimate(known)
     if found is None:
-        asked = any(run.metrics.prompt_tokens is not None for run in runs)
-        return make_cell(NOT_REPORTED if spec.reported and asked else NONE)
-    notes = []
-    if len(known) < len(runs):
-        notes.append(f"known for {len(known):,} of {plural(len(runs), 'run')}")
-    if spec.reported and any(run.metrics.estimated for run in runs):
+        return make_cell(NOT_REPORTED if spec.reported and means.asked else NONE)
+    notes, estimated = [], spec.reported and means.estimated
+    if found.n < len(runs):
+        notes.append(f"known for {found.n:,} of {plural(len(runs), 'run')}")
+    if estimated:
         notes.append("estimated: the endpoint reports no counts")
     if spec.key == "outputs":
         notes += [", ".join(_output_names(runs))]
-    missing = sum(run.metrics.partial.get(spec.count, 0) for run in runs)
-    if missing:
+    if missing := means.missing[spec.count]:
         notes.append(f"at least: not reported by {plural(missing, 'step')}")
-    about = "≈ " if spec.reported and any(run.metrics.estimated for run in runs) else ""
     return make_cell(
-        f"{about}{spec.text(found.mean)}", value=found.mean, low=found.low, high=found.high,
-        n=found.n, note="; ".join(filter(None, notes)),
-        method=f"{found.method} interval" if found.method else "", shown=spec.text,
+        f"{'≈ ' if estimated else ''}{spec.text(found.mean)}", value=found.mean, low=found.low,
+        high=found.high, n=found.n, note="; ".join(filter(None, notes)), method=found.method,
+        shown=spec.text,
     )  # fmt: skip
 
 
@@ -182,3 +304,79 @@ def _pasted_row(members: Members, characters: int) -> dict[str, Any]:
         ))  # fmt: skip
     return make_row("pasted", "If the documents were pasted", cells,
                 "Tokens of the documents’ texts in one prompt.")  # fmt: skip
+
+
+def mark_best(
+    definition: Experiment,
+    cells: Sequence[Cell],
+    better: Better | None,
+    *,
+    differences: bool = False,
+    answered: Sequence[bool] | None = None,
+) -> None:
+    """Set the difference to the baseline of each cell, and mark the best, if there is one.
+
+    The best is one that ``answered``, and whose interval overlaps with no other's.
+    """
+    for index, cell in enumerate(cells):
+        baseline = definition.baseline_of(index)
+        value, base = cell["value"], cells[baseline]["value"]
+        if index == baseline or value is None or base is None:
+            continue
+        if differences:
+            cell["delta"] = f"{value - base:+.2f}"
+            cell["worse"] = value < base
+        elif base > 0:
+            many = value / base >= _MAX_RATIO
+            cell["delta"] = f"> {_MAX_RATIO}×" if many else speed(value / base)
+    rivals = [
+        index
+        for index, cell in enumerate(cells)
+        if cell["value"] is not None and (answered is None or answered[index])
+    ]
+    if better is None or len(rivals) < 2:
+        return
+    sign = 1 if better == "higher" else -1
+    best = max(rivals, key=lambda index: sign * cells[index]["value"])
+    cells[best]["best"] = all(
+        _is_apart(cells[best], cells[each], sign) for each in rivals if each != best
+    )
+
+
+def _is_apart(best: Cell, other: Cell, sign: int) -> bool:
+    """Whether the interval of one lies on the better side of another's."""
+    bounds = [best["low"], best["high"], other["low"], other["high"]]
+    if None in bounds:
+        return False
+    return bool(best["low"] > other["high"] if sign > 0 else best["high"] < other["low"])
+
+
+def make_row(
+    key: str, label: str, cells: list[Cell], help_: str = "", better: Better | None = None
+) -> dict[str, Any]:
+    """Return a row."""
+    return {"key": key, "label": label, "help": help_, "better": better, "cells": cells}
+
+
+def make_cell(
+    text: str,
+    *,
+    value: float | None = None,
+    low: float | None = None,
+    high: float | None = None,
+    n: int = 0,
+    note: str = "",
+    bar: float | None = None,
+    method: str = "",
+    shown: Callable[[float], str] = "{:.2f}".format,
+) -> Cell:
+    """Return a cell; ``shown`` formats the bounds of its interval."""
+    interval = ""
+    if low is not None and high is not None and shown(low) != shown(high):
+        interval = f"{shown(low)} to {shown(high)}"
+    return {
+        "text": text, "value": value, "low": low, "high": high, "n": n, "note": note,
+        "delta": "", "best": False, "worse": False, "bar": bar,
+        "method": f"{method} interval" if method else "",
+        "interval": interval,
+    }  # fmt: skip

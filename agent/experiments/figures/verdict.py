@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 from agent.experiments.documents import did_not_fit
 from agent.experiments.experiment import Experiment, Member
-from agent.experiments.figures.rows import integer, seconds
-from agent.experiments.figures.scores import Members, is_binary, score_difference, score_of
-from agent.experiments.figures.statistics import estimate
+from agent.experiments.figures.rows import ROWS
+from agent.experiments.figures.table import Figures, Members, is_binary
 from agent.experiments.outcomes import most_frequent_answer
 from agent.grading.checks import CHECKS
 from agent.grading.texts import normalized
@@ -14,14 +13,16 @@ from agent.grading.texts import normalized
 _MAX_EXPECTED = 120
 
 
-def verdict_of(comparison: Experiment, members: Members) -> dict[str, str]:
+def verdict_of(
+    comparison: Experiment, members: Members, figures: Sequence[Figures]
+) -> dict[str, str]:
     """Return the sentence and its details; empty until every member has a result."""
     ended = [[run for run in runs if run.counts] for runs in members]
     if not all(ended):
         return {"text": "", "detail": ""}
     if comparison.expected is None:
         return _of_unscored(comparison, ended)
-    return {"text": _of_scores(comparison, ended), "detail": _details(comparison, members)}
+    return {"text": _of_scores(comparison, ended, figures), "detail": _details(comparison, figures)}
 
 
 def names_of(members: Sequence[Member]) -> list[str]:
@@ -32,45 +33,36 @@ def names_of(members: Sequence[Member]) -> list[str]:
     return [each.label for each in members]
 
 
-def _of_scores(comparison: Experiment, ended: Members) -> str:
+def _of_scores(comparison: Experiment, ended: Members, figures: Sequence[Figures]) -> str:
     sentences = []
-    for name, runs in zip(names_of(comparison.members), ended, strict=True):
-        scores = [run.score for run in runs if run.score is not None]
+    names = names_of(comparison.members)
+    for name, runs, found in zip(names, ended, figures, strict=True):
+        n, right, score = found["n"], found["correct"], found["score"]
         if all(map(did_not_fit, runs)):
             sentences.append((-0.5, f"{name}: the documents do not fit."))
         elif all(run.outcome == "infrastructure" for run in runs):
             sentences.append((-1.0, f"{name}: failed, not scored."))
-        elif not scores:
+        elif not n:
             sentences.append((-1.0, f"{name}: not scored yet."))
         elif not is_binary(comparison):
-            found = estimate(scores)
-            mean = found.mean if found else 0.0
-            sentences.append((mean, f"{name}: score {mean:.2f}."))
+            sentences.append((score, f"{name}: score {score:.2f}."))
         else:
-            right = sum(score_of(comparison, run) == 1.0 for run in runs)
-            text = ("right" if right else "wrong") if len(scores) == 1 else (
-                f"right {right} of {len(scores)}"
-            )  # fmt: skip
-            sentences.append((right / len(scores), f"{name}: {text}."))
+            single = "right" if right else "wrong"
+            sentences.append((score, f"{name}: {single if n == 1 else f'right {right} of {n}'}."))
     sentences.sort(key=lambda each: -each[0])
     return " ".join(text for _, text in sentences)
 
 
-def _details(comparison: Experiment, members: Members) -> str:
+def _details(comparison: Experiment, figures: Sequence[Figures]) -> str:
     parts, expected = list[str](), comparison.expected
-    names = names_of(comparison.members)
-    for index in range(len(members)):
-        if index == comparison.baseline:
+    for name, found in zip(names_of(comparison.members), figures, strict=True):
+        if found["pairs"] < 2 or found["gainLow"] is None:
             continue
-        found = score_difference(comparison, members, index, comparison.baseline)
-        if found is None or found.difference.n < 2 or found.difference.low is None:
-            continue
-        mean = found.difference
-        of = f" of {names[index]}" if len(members) > 2 else ""
-        p = f", {found.test}: p = {found.p:.3g}"
+        of = f" of {name}" if len(figures) > 2 else ""
+        p = f", {found['gainTest']}: p = {found['gainP']:.3g}"
         parts.append(
-            f"Paired difference{of} {mean.mean:+.2f} (95 % {mean.method} interval {mean.low:.2f} "
-            f"to {mean.high:.2f}{p}, n = {mean.n})"
+            f"Paired difference{of} {found['gain']:+.2f} (95 % {found['gainMethod']} interval "
+            f"{found['gainLow']:.2f} to {found['gainHigh']:.2f}{p}, n = {found['pairs']})"
         )
     if expected is not None:
         answer = " ".join(expected.answer.split())
@@ -99,9 +91,10 @@ def _effort(comparison: Experiment, ended: Members) -> list[str]:
     """Return, for each member, its tokens and its time."""
     parts = []
     for name, runs in zip(names_of(comparison.members), ended, strict=True):
-        tokens = estimate([float(value) for run in runs
-                           if (value := run.metrics.tokens_once) is not None])  # fmt: skip
-        times = estimate([run.metrics.total_seconds for run in runs])
-        counted = "tokens not reported" if tokens is None else f"{integer(tokens.mean)} tokens"
-        parts.append(f"{name}: {counted}" + (f", {seconds(times.mean)}" if times else ""))
+        tokens, times = (
+            (found := ROWS[key].mean(runs, interval=False)) and ROWS[key].text(found.mean)
+            for key in ("tokens_once", "total_seconds")
+        )
+        parts.append(f"{name}: {f'{tokens} tokens' if tokens else 'tokens not reported'}"
+                     + (f", {times}" if times else ""))  # fmt: skip
     return parts

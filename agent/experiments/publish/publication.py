@@ -30,7 +30,7 @@ def published(
         raise UsageError(f"k is a number from 2 to {MAX_REPETITIONS}.")
     rows = list(whole_rows(folder, summaries))
     whole = dict(description)
-    if "results" in description:
+    if "suites" in description:
         whole["results"] = results_of(rows, description["tasks"], description["members"], k)
     return whole | {
         "k": k,

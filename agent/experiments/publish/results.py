@@ -7,11 +7,12 @@ never 0. ``columns.RESULT_COLUMNS`` defines all of them.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import fmean
 from typing import Any
 
+from agent.experiments.experiment import Experiment
 from agent.experiments.figures.statistics import (
     Estimate,
     PairedDifference,
@@ -24,6 +25,7 @@ from agent.experiments.figures.statistics import (
 )
 from agent.experiments.folder import ExperimentFolder
 from agent.experiments.publish.rows import RunRow
+from agent.grading.checks import CHECKS
 
 ALL, MEAN = "all", "mean"
 """The domains that are none: all tasks together, and the mean over the domains."""
@@ -34,6 +36,7 @@ _MEANS = {
     "modelSeconds": "model_seconds", "sandboxSeconds": "sandbox_seconds",
     "waitingSeconds": "waiting_seconds", "cost": "cost",
 }  # fmt: skip
+_PASS_K = 3  # the k of a comparison's pass@k
 _METHODS = {"parsed": "", "paper": "paper_"}
 _CAPABILITIES = ("external", "files", "computation")
 
@@ -119,6 +122,28 @@ def results_by_domain(
         return shown
     mean = _mean_over(found[1:], baselines, k)
     return [*shown, {"domain": MEAN, "tasks": len(found) - 1, "members": mean}]
+
+
+def results_of_repetitions(
+    comparison: Experiment, rows: Iterable[RunRow], baselines: Sequence[int]
+) -> list[dict[str, Any]]:
+    """Return the results of a comparison's only task, whose repetitions are paired."""
+    expected = comparison.expected
+    gradual = expected is None or CHECKS[expected.kind].gradual
+    counted = [
+        row if gradual or row.score is None else replace(row, score=float(row.is_right))
+        for row in rows
+        if row.is_done and row.state  # not of a run that was deleted
+    ]
+    scores = [replace(row, task=row.repetition - 1) for row in counted]
+    (found, _) = results_by_domain(scores, [""] * comparison.repetitions, baselines)
+    least = min(filter(None, (each["n"] for each in found["members"])), default=0)
+    (task, _) = results_by_domain(counted, [""], baselines, min(_PASS_K, least) or None)
+    members = [
+        one | {name: other[name] for name in other if name == "k" or name.startswith("pass")}
+        for one, other in zip(found["members"], task["members"], strict=True)
+    ]
+    return [{"domain": ALL, "tasks": 1, "members": members}]
 
 
 def results_by_task(

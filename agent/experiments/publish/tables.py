@@ -36,7 +36,7 @@ PRESET_NOTE = (
 
 def is_evaluation(description: Description) -> bool:
     """Whether a description is an evaluation's."""
-    return "results" in description
+    return "suites" in description
 
 
 def table_of(description: Description, task: str = "") -> Table:

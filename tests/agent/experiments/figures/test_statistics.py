@@ -82,6 +82,11 @@ def test_mcnemar_exact(only_first: int, only_second: int, p: float) -> None:
     assert mcnemar_exact(only_first, only_second) == pytest.approx(p, abs=5e-6)
 
 
+def test_thousands_of_pairs_may_differ() -> None:
+    assert mcnemar_exact(3000, 3000) == 1.0
+    assert 0 < mcnemar_exact(1200, 1000) < 0.001
+
+
 @pytest.mark.parametrize(
     ("table", "low", "high"),
     [  # Newcombe 1998 (paired data), table II, method 10
