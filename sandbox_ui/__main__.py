@@ -10,8 +10,8 @@ import sys
 from agent.cli.main import CREDENTIALS
 from agent.errors import SettingError
 from agent.settings import load
+from sandbox_ui.auth.api_tokens import Tokens
 from sandbox_ui.auth.passwords import hash_password
-from sandbox_ui.auth.tokens import Tokens
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -43,7 +43,7 @@ from sandbox_ui.openai_api.routes import OpenAIRoutes
 from sandbox_ui.page import build, modules
 from sandbox_ui.page.api import ApiFunctions
 from sandbox_ui.page.experiment_api import ExperimentFunctions
-from sandbox_ui.page.gradio_gate import GradioGate, parameters_of
+from sandbox_ui.page.gradio_filter import GradioGate, parameters_of
 from sandbox_ui.page.gradio_queue import OwnedQueue
 from sandbox_ui.page.handlers import ButtonHandlers
 from sandbox_ui.preview.service import PreviewService

@@ -17,7 +17,7 @@ from agent.data_folder import candidate_folders
 from agent.errors import NotConfirmed, StudioError, TaskError, UsageError, WorkspaceError
 from agent.experiments.combine.extend import suites_of
 from agent.experiments.description import describe
-from agent.experiments.documents import measure_documents
+from agent.experiments.document_sizes import measure_documents
 from agent.experiments.experiment import MAX_CONCURRENCY, Judge, Kind, Member
 from agent.experiments.folder import ExperimentFolder, Key
 from agent.experiments.outcomes import Summaries, in_turn, infrastructure, missing, unscored

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Literal
 
-from agent.experiments.documents import documents_to_json
+from agent.experiments.document_sizes import documents_to_json
 from agent.experiments.experiment import Experiment, Judge, Member, SuiteInfo, varying_fields
 from agent.experiments.figures.table import (
     Figures,

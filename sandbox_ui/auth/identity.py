@@ -14,10 +14,10 @@ from agent.runs.folder import RunFolder
 from agent.settings import Settings
 from sandbox_ui.auth.access import RunGroups
 from sandbox_ui.auth.accounts import Accounts
+from sandbox_ui.auth.api_tokens import Tokens
 from sandbox_ui.auth.cookies import Cookies
 from sandbox_ui.auth.passwords import is_hash
 from sandbox_ui.auth.signing import Signer
-from sandbox_ui.auth.tokens import Tokens
 from sandbox_ui.auth.user import OPERATOR, User, account_name, user_for_visitor, visitor_key
 
 

@@ -7,7 +7,7 @@ import secrets
 
 from agent.experiments.folder import ExperimentFolder
 from agent.runs.folder import RunFolder
-from sandbox_ui.auth.tokens import digest
+from sandbox_ui.auth.api_tokens import digest
 
 _MAX_LINKS = 20
 

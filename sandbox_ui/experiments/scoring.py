@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from agent.errors import StudioError
-from agent.experiments.documents import measure_documents
+from agent.experiments.document_sizes import measure_documents
 from agent.experiments.folder import ExperimentFolder, RunEntry
 from agent.experiments.outcomes import whole_answer
 from agent.experiments.scoring import score_run

@@ -15,8 +15,8 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from agent.errors import StudioError
 from sandbox_ui.auth.access import get_access
 from sandbox_ui.auth.accounts import TooManyAttempts, WrongPassword
+from sandbox_ui.auth.api_tokens import Token
 from sandbox_ui.auth.identity import Identities
-from sandbox_ui.auth.tokens import Token
 from sandbox_ui.routes.helpers import Routes, at, json_response, read_json
 
 _PAGE = Path(__file__).parents[2] / "static" / "pages" / "login.html"

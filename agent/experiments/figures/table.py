@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
 
-from agent.experiments.documents import (
+from agent.experiments.document_sizes import (
     USUAL_NOTE,
     characters_per_token,
     counted_prompt,
@@ -19,7 +19,7 @@ from agent.experiments.documents import (
 )
 from agent.experiments.experiment import Experiment
 from agent.experiments.figures.rows import GROUPS, Better, Means, Row, integer, speed
-from agent.experiments.figures.words import word_differences
+from agent.experiments.figures.word_differences import word_differences
 from agent.experiments.folder import ExperimentFolder
 from agent.experiments.outcomes import DONE, Outcome, most_frequent_answer
 from agent.experiments.outcomes import Cell as TaskCell

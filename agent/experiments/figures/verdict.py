@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from agent.experiments.documents import did_not_fit
+from agent.experiments.document_sizes import did_not_fit
 from agent.experiments.experiment import Experiment, Member
 from agent.experiments.figures.rows import ROWS
 from agent.experiments.figures.table import Figures, Members, is_binary

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from agent.errors import WorkspaceError
-from agent.experiments.documents import tokens_for
+from agent.experiments.document_sizes import tokens_for
 from agent.experiments.experiment import Experiment
 from agent.experiments.folder import content_bytes
 from agent.experiments.preflight.estimate import Estimate, estimate

@@ -16,9 +16,9 @@ from agent.events import (
     encode,
 )
 from agent.experiments.description import describe
-from agent.experiments.documents import measure_documents
+from agent.experiments.document_sizes import measure_documents
 from agent.experiments.experiment import ExpectedAnswer, Experiment, Input, Member
-from agent.experiments.figures.words import word_differences
+from agent.experiments.figures.word_differences import word_differences
 from agent.experiments.folder import ExperimentFolder
 from agent.experiments.outcomes import missing
 from agent.history import records

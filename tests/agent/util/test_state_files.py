@@ -10,8 +10,8 @@ from agent.util.state_files import rename_damaged
 from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
 from agent.workspace.transfer.uploads import find, start
+from sandbox_ui.auth.api_tokens import Tokens
 from sandbox_ui.auth.signing import Signer
-from sandbox_ui.auth.tokens import Tokens
 
 DAMAGE = [b"", b"{", b"null", b"[1]", b"\xff\xfe", b'[{"id":"x"}]']
 

@@ -11,8 +11,8 @@ from gradio_client.exceptions import AppError
 
 from agent.models.demonstration import load_all
 from agent.runs.folder import RunFolder
+from sandbox_ui.auth.api_tokens import Tokens
 from sandbox_ui.auth.passwords import hash_password
-from sandbox_ui.auth.tokens import Tokens
 from tests.sandbox_ui.accounts import accounts, signed_in
 from tests.support import httpx
 from tests.support.server import follow_run, serve_studio

@@ -12,7 +12,7 @@ import pytest
 from agent.documents.text import Document
 from sandbox_ui.auth import accounts as accounts_module
 from sandbox_ui.auth.accounts import Accounts, TooManyAttempts, WrongPassword
-from sandbox_ui.auth.tokens import Tokens
+from sandbox_ui.auth.api_tokens import Tokens
 from sandbox_ui.preview.base import PreviewRequest
 from sandbox_ui.preview.service import PreviewResult, PreviewService
 from sandbox_ui.routes.workspace import document_info

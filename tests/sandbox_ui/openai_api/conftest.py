@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from openai import OpenAI
 
-from sandbox_ui.auth.tokens import Tokens
+from sandbox_ui.auth.api_tokens import Tokens
 from tests.sandbox_ui.conftest import Script
 from tests.support import httpx
 from tests.support.server import TIMEOUT_SECONDS

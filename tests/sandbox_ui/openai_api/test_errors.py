@@ -7,7 +7,7 @@ import pytest
 from openai import AuthenticationError, NotFoundError, OpenAI, RateLimitError
 
 from agent.settings import Settings
-from sandbox_ui.auth.tokens import Tokens
+from sandbox_ui.auth.api_tokens import Tokens
 from sandbox_ui.scheduling import queue
 from tests.sandbox_ui.conftest import Script
 from tests.sandbox_ui.openai_api.conftest import ASK, PLAIN, SANDBOX, chat

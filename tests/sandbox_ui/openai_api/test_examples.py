@@ -19,7 +19,7 @@ from agent.runs.folder import RunFolder
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL, list_containers
 from agent.sandbox.engine.client import Client
 from agent.settings import Settings
-from sandbox_ui.auth.tokens import Tokens
+from sandbox_ui.auth.api_tokens import Tokens
 from tests.support import httpx
 from tests.support.comparisons import SUBMIT, bash
 from tests.support.models.endpoint import Endpoint, Turn

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from openai import APIStatusError, NotFoundError, OpenAI
 
-from sandbox_ui.auth.tokens import Tokens
+from sandbox_ui.auth.api_tokens import Tokens
 from tests.sandbox_ui.conftest import Script
 from tests.sandbox_ui.openai_api.conftest import chat, respond
 from tests.support import httpx
