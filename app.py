@@ -16,7 +16,7 @@ from agent.settings import Settings
 from sandbox_ui.listen import bind_sockets, page_url
 
 if TYPE_CHECKING:
-    from sandbox_ui.application import StudioSandboxProvider
+    from sandbox_ui.sandbox_provider import StudioSandboxProvider
 
 
 class _Server(uvicorn.Server):

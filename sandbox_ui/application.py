@@ -2,10 +2,10 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 
@@ -34,7 +34,7 @@ from sandbox_ui.limits.body_limit import BodyLimit
 from sandbox_ui.limits.quota import Quota
 from sandbox_ui.limits.receiving import Receiver
 from sandbox_ui.limits.studio_limits import studio_limits
-from sandbox_ui.limits.usage import HasInventory, UsageReporter
+from sandbox_ui.limits.usage import UsageReporter
 from sandbox_ui.middleware.html_head import HeadInjection
 from sandbox_ui.middleware.path_prefix import PathPrefix
 from sandbox_ui.middleware.security import SecurityHeaders
@@ -71,30 +71,14 @@ from sandbox_ui.routes.workspace.previews import PreviewRoutes
 from sandbox_ui.routes.workspace.tree import TreeRoutes
 from sandbox_ui.routes.workspace.uploads import UploadRoutes
 from sandbox_ui.routes.workspace.versions import VersionRoutes
-from sandbox_ui.runs.manager import RunManager, RunSandboxProvider
+from sandbox_ui.runs.manager import RunManager
 from sandbox_ui.runs.service import RunService
+from sandbox_ui.sandbox_provider import StudioSandboxProvider
 from sandbox_ui.scheduling.admission import Admission
 from sandbox_ui.scheduling.queue import RunQueue
 
 _THREADS = 2
 """Threads of the event loop's executor, for cleanup after followers disconnect."""
-
-
-class StudioSandboxProvider(RunSandboxProvider, health.HasSetupStatus, HasInventory, Protocol):
-    """Provider of sandboxes; opened and closed with the application."""
-
-    @property
-    def capacity(self) -> int | None:
-        """How many sandboxes a cluster's nodes have room for; None if there is no cluster."""
-
-    def on_capacity(self, listener: Callable[[int], None]) -> None:
-        """Call a function with the capacity now and whenever it changes, if there is a cluster."""
-
-    def open(self) -> None:
-        """Prepare engine and image in the background; return at once."""
-
-    def close(self) -> None:
-        """Remove the remaining sandboxes."""
 
 
 @dataclass(frozen=True)

@@ -1,23 +1,15 @@
 """Status of engine, image and model, for the page and for monitoring."""
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from agent.models.builtin.install import BUILTIN_NAME, find_files
-from agent.provisioning.backend import SetupStatus
 from agent.settings import Settings
-
-
-class HasSetupStatus(Protocol):
-    """Provider of sandboxes."""
-
-    @property
-    def setup_status(self) -> SetupStatus:
-        """Return the progress of engine and image."""
+from sandbox_ui.sandbox_provider import StudioSandboxProvider
 
 
 def report(
-    provider: HasSetupStatus, settings: Settings, unreadable: Mapping[str, int]
+    provider: StudioSandboxProvider, settings: Settings, unreadable: Mapping[str, int]
 ) -> dict[str, Any]:
     """Return the state of engine, image and model; ``ok`` is true once usable."""
     status = provider.setup_status

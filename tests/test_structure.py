@@ -45,7 +45,8 @@ LAYERS = {
         "__main__",
     ),
     "sandbox_ui": (
-        "gradio_import listen middleware scheduling health",
+        "gradio_import listen middleware scheduling sandbox_provider",
+        "health",
         "auth preview runs",
         "workspace history",
         "limits",

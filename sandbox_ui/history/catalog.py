@@ -19,7 +19,8 @@ from agent.runs.disk_usage import bytes_on_disk
 from agent.runs.folder import RUN_NOT_FOUND, Parent, RunFolder
 from agent.workspace.versions.blobs import BlobStore
 from sandbox_ui.runs.drafts import Draft
-from sandbox_ui.runs.manager import RunManager, RunSandboxProvider
+from sandbox_ui.runs.manager import RunManager
+from sandbox_ui.sandbox_provider import StudioSandboxProvider
 
 _RETRY_SECONDS = 30.0
 _log = logging.getLogger(__name__)
@@ -36,7 +37,7 @@ class Relations:
 class Catalog:
     """Runs of one data folder, whose lock this process holds; the lists of them are for reading."""
 
-    def __init__(self, data: Path, runs: RunManager, provider: RunSandboxProvider) -> None:
+    def __init__(self, data: Path, runs: RunManager, provider: StudioSandboxProvider) -> None:
         self._data = data
         self._runs = runs
         self._blobs: BlobStore = provider.blobs

@@ -4,30 +4,19 @@ import shutil
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any
 
 from agent.errors import StudioError
 from agent.sandbox.docker.inventory import Inventory, SandboxUsage
 from agent.settings import Settings
-from agent.workspace.versions.blobs import BlobStore
 from sandbox_ui.auth.user import account_name
 from sandbox_ui.history.catalog import Catalog
 from sandbox_ui.limits.studio_limits import StudioLimits
+from sandbox_ui.sandbox_provider import StudioSandboxProvider
 from sandbox_ui.scheduling.admission import Admission
 
 _MAX_LISTED_RUNS = 20
 _MAX_USERS = 50
-
-
-class HasInventory(Protocol):
-    """Provider of sandboxes, with counts."""
-
-    @property
-    def blobs(self) -> BlobStore:
-        """The store of file versions."""
-
-    def inventory(self) -> Inventory:
-        """Return the engine's sandboxes and images. Raises ``StudioError``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +25,7 @@ class UsageReporter:
 
     _catalog: Catalog
     _admission: Admission
-    _provider: HasInventory
+    _provider: StudioSandboxProvider
     _settings: Settings
     _studio_limits: StudioLimits
     _retention_text: str

@@ -6,7 +6,6 @@ import shutil
 import threading
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
 
 from agent.errors import SandboxError, StudioError
 from agent.runs.folder import RunFolder
@@ -17,19 +16,13 @@ from agent.workspace.files import Workspace
 from agent.workspace.paths import ROOT
 from sandbox_ui.runs.drafts import DraftList
 from sandbox_ui.runs.registry import Registry
+from sandbox_ui.sandbox_provider import StudioSandboxProvider
 
 DRAFT_SECONDS = 7 * 24 * 3600.0
 IDLE_SECONDS = 30 * 60.0
 _MAX_FILES = 20_000  # whose times are read in a draft without a disk image
 _INTERVAL_SECONDS = 60.0
 _log = logging.getLogger(__name__)
-
-
-class StoppedSandboxes(Protocol):
-    """Keeper of stopped sandboxes."""
-
-    def remove_expired(self) -> None:
-        """Remove sandboxes stopped longer than the retention period."""
 
 
 class Maintenance:
@@ -40,7 +33,7 @@ class Maintenance:
         data: Path,
         registry: Registry,
         drafts: DraftList,
-        sandboxes: StoppedSandboxes,
+        sandboxes: StudioSandboxProvider,
         idle_seconds: float,
     ) -> None:
         self._data = data

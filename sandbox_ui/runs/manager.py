@@ -8,9 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
-from agent.data_folder import DataFolder
 from agent.errors import RunActive, RunError, SteeringRefused, StorageFull, UsageError
 from agent.events import Annotation, Event
 from agent.fork.describe import ForkDescription, describe_fork
@@ -38,9 +37,10 @@ from agent.workspace.versions.past_files import FileVersions
 from sandbox_ui.runs.drafts import DraftList
 from sandbox_ui.runs.feed import Feed
 from sandbox_ui.runs.live_run import LiveRun, join_workers
-from sandbox_ui.runs.maintenance import IDLE_SECONDS, Maintenance, StoppedSandboxes
+from sandbox_ui.runs.maintenance import IDLE_SECONDS, Maintenance
 from sandbox_ui.runs.registry import Registry
 from sandbox_ui.runs.version_cache import VersionCache
+from sandbox_ui.sandbox_provider import StudioSandboxProvider
 from sandbox_ui.scheduling.admission import Admission
 
 _JOIN_TIMEOUT_SECONDS = 10.0
@@ -52,29 +52,13 @@ _log = logging.getLogger(__name__)
 RoundStarter = Callable[[RecordedRun, Stop, recorded_run.Ticket], Iterator[Event]]
 
 
-class RunSandboxProvider(recorded_run.SandboxProvider, StoppedSandboxes, Protocol):
-    """Provider of sandboxes and of the folders for new ones."""
-
-    def create_workspace(self) -> str:
-        """Create a sandbox's folder with an empty workspace; return the sandbox's id."""
-
-    def empty_workspace(self, sandbox_id: str) -> None:
-        """Remove files in a sandbox's workspace that this process's user may not remove."""
-
-    def remove_container(self, sandbox_id: str) -> None:
-        """Remove a stopped sandbox, but keep its workspace."""
-
-    def remove_leftovers(self, folder: DataFolder) -> None:
-        """Remove the sandboxes of a dead process, whose data folder this process has locked."""
-
-
 class RunManager:
     """Runs of one data folder; this process holds the folder's lock."""
 
     def __init__(
         self,
         data: Path,
-        provider: RunSandboxProvider,
+        provider: StudioSandboxProvider,
         admission: Admission | None = None,
         idle_seconds: float = IDLE_SECONDS,
     ) -> None:

@@ -18,8 +18,8 @@ from starlette.types import ASGIApp
 from agent.errors import AddressUnusable
 from agent.settings import Settings
 from sandbox_ui import application
-from sandbox_ui.application import StudioSandboxProvider
 from sandbox_ui.listen import bind_sockets, page_url
+from sandbox_ui.sandbox_provider import StudioSandboxProvider
 from tests.support import httpx
 from tests.support.local_provider import LocalSandboxProvider
 
