@@ -58,6 +58,7 @@ LAYERS = {
     "static": (
         "core",
         "charts capabilities preview tree steering settings inspector",
+        "present",
         "uploads fork results playback",
         "replay",
         "timeline",

@@ -47,6 +47,8 @@ _STYLES = (
     "preview/preview",
     "history/history",
     "settings/settings",
+    "core/low",
+    "core/contrast",
 )
 # Gradio holds some 60 KB per visit and per call; the page stores nothing in it.
 _MAX_SESSIONS = 50

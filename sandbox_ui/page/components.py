@@ -37,8 +37,8 @@ _HEADER = """
 <header class="app-header">
   <span class="brand">LLM-in-Sandbox</span>
   <h1 class="title"><span class="visually-hidden">LLM-in-Sandbox Studio</span></h1>
-  <span class="pill state" role="status" aria-live="polite" hidden><span class="dot"></span><span
-    class="label"></span><span class="time num" aria-hidden="true"></span></span>
+  <span class="pill state" hidden><span class="dot"></span><span class="label"></span><span
+    class="time num" aria-hidden="true"></span></span>
   <span class="pill model" hidden></span>
   <button type="button" class="quiet new" hidden>New run</button>
   <button type="button" class="quiet history" aria-label="History" aria-haspopup="dialog"><span

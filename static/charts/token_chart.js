@@ -12,20 +12,22 @@ const MAX_TRIES = 5; // of counting the documents
 const LIMIT_ROOM = 2; // the context's limit is drawn if it is at most this many times what else is
 
 /**
- * Draw the tokens of `runs`, a list of `{run, label}` of the same inputs, into `element`.
+ * Draw the tokens of `runs`, a list of `{run, label}` of the same inputs, into `element`; with `waits`
+ * it is hidden until there is a step to draw.
  *
  * `onStep({run, step})` opens a step; without it, steps cannot be opened. The chart's `update(run)` is
  * to be called when a run has new events (of all runs without it).
  */
-export function mountTokenChart(element, { runs, onStep = null }) {
-  const chart = new TokenChart(element, onStep);
+export function mountTokenChart(element, { runs, onStep = null, waits = false }) {
+  const chart = new TokenChart(element, onStep, waits);
   chart.setRuns(runs);
   return chart;
 }
 
 class TokenChart {
-  constructor(element, onStep) {
+  constructor(element, onStep, waits) {
     this.onStep = onStep;
+    this.waits = waits;
     this.panels = new Map();
     this.counted = new Map();
     this.asTable = false;
@@ -38,6 +40,7 @@ class TokenChart {
       h("div", { class: "chart-head" }, this.legend, this.toggle),
       this.grid,
     );
+    this.element.hidden = waits;
     element.replaceChildren(this.element);
     this.styles = loadStyles("charts/charts.css");
     this.showLegend();
@@ -79,6 +82,7 @@ class TokenChart {
   async redraw(changed = null) {
     await this.styles;
     const panels = [...this.panels.values()].filter(({ data }) => data.info);
+    this.element.hidden = this.waits && panels.every(({ data }) => !data.steps.length && data.info.running);
     const tallest = Math.max(0, ...panels.map(({ data }) => data.peak), ...panels.map(({ pastedTokens }) => pastedTokens));
     const limits = panels.map(({ limit }) => limit).filter((limit) => limit && limit <= tallest * LIMIT_ROOM);
     const axes = { highest: roundUp(Math.max(tallest, ...limits)), highestSum: roundUp(Math.max(0, ...panels.map(({ data }) => data.sum))) };

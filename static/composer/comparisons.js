@@ -2,10 +2,11 @@
 
 import { builtinAvailable } from "../core/instance.js";
 import { h, icon, setFieldValue, waitForElement } from "../core/dom.js";
-import { hasEndpoint } from "../core/preferences.js";
+import { connectedModel, currentSettings, defaultSettings, hasEndpoint, settingsKey } from "../core/preferences.js";
 import { apiUrl, emit } from "../core/event_stream.js";
 import { fetchJson } from "../core/loading/fetch.js";
 import { showView } from "../core/view.js";
+import { firstMembers, memberRequest } from "../experiments/members/member.js";
 import { fetchRecordings, recordingName } from "./gallery.js";
 import { showExample } from "./showcase.js";
 import { Versus } from "./versus.js";
@@ -30,14 +31,22 @@ const openEvaluation = async () => (await import("../experiments/members/dialog.
 
 function versusCard(example, recordings) {
   const versus = new Versus(example, recordings[recordingName(example)]);
+  const label = hasEndpoint() ? `Compare now with ${connectedModel()}` : "Compare now";
   const card = h(
     "button",
-    { class: "versus", "aria-label": `Compare: ${example.title}. ${example.task}`, onclick: () => startComparison(example, card) },
-    h("span", { class: "versus-task" }, h("b", {}, example.task), h("small", { class: "go" }, icon("play"), "Compare now")),
+    { class: "versus", "aria-label": `${label.replace(" now", "")}: ${example.title}. ${example.task}`, onclick: () => startComparison(example, card) },
+    h("span", { class: "versus-task" }, h("b", {}, example.task), h("small", { class: "go" }, icon("play"), label)),
     versus.element,
   );
   for (const name of ["pointerenter", "focusin"]) card.addEventListener(name, () => versus.play());
-  return card;
+  return h("div", {}, card, h("p", { class: "versus-note" }, "Shown is a recording of the built-in model.", ...otherModel(example)));
+}
+
+/** With a connected model, the built-in one is the second choice. */
+function otherModel(example) {
+  if (!hasEndpoint() || !builtinAvailable) return [];
+  const element = h("button", { class: "inline", onclick: () => start(example, BUILTIN_MEMBERS, element) }, "Compare with the built-in model");
+  return [" ", element];
 }
 
 function choices(examples) {
@@ -55,17 +64,23 @@ function choices(examples) {
 
 const BUILTIN_MEMBERS = ["plain", "sandbox"].map((mode) => ({ mode, model: "builtin", baseUrl: "" }));
 
-/**
- * Start an example's comparison and show it. The built-in model's starts at once; with a connected
- * model the composer's panel opens first, because it uses that model's tokens.
- */
-async function startComparison(example, button) {
+/** The connected model without a sandbox and with one, as the settings have it. */
+const connectedMembers = () => firstMembers(currentSettings(), defaultSettings()).map((member) => memberRequest(member, settingsKey));
+
+/** Start an example's comparison with the connected model, or else the built-in one; a long one opens the composer's panel first. */
+function startComparison(example, button) {
   if (!example.builtin) return prepareComparison(example);
+  if (hasEndpoint()) return start(example, connectedMembers(), button);
   if (!builtinAvailable) return void document.querySelector(".app-header .settings").click();
+  return start(example, BUILTIN_MEMBERS, button);
+}
+
+/** Start a comparison and show it. */
+async function start(example, members, button) {
   button.disabled = true;
   button.setAttribute("aria-busy", "true");
   try {
-    const body = { task: example.task, members: BUILTIN_MEMBERS, repetitions: 1, expected: example.expected };
+    const body = { task: example.task, members, repetitions: 1, expected: example.expected };
     const { id } = await fetchJson(apiUrl("comparisons"), { method: "POST", body: JSON.stringify(body) });
     await showView("comparison", id);
   } catch (error) {
@@ -74,7 +89,6 @@ async function startComparison(example, button) {
     button.disabled = false;
     button.removeAttribute("aria-busy");
   }
-  return undefined;
 }
 
 async function prepareComparison(example) {

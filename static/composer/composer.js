@@ -14,6 +14,8 @@ import { ComparePanel } from "../experiments/members/panel.js";
 
 const button = (id) => /** @type {HTMLButtonElement} */ (document.getElementById(id));
 const SHORTCUT = /Mac|iPhone|iPad/.test(navigator.platform) ? "⌘ Enter" : "Ctrl Enter";
+const LOW = matchMedia("(max-height: 520px)");
+const NEXT_RESULT = "A message reaches the model with its next result";
 
 export async function mountComposer(element, props) {
   mountUploads(element);
@@ -58,6 +60,7 @@ class SendControl {
     );
     for (const name of ["update", "reset", "connection", "steering"]) on(name, () => this.update());
     task.addEventListener("input", () => this.checkLength());
+    LOW.addEventListener("change", () => this.update());
     this.update();
   }
 
@@ -119,6 +122,7 @@ class SendControl {
     const label = running ? "Send" : "Run";
     if (button("run").textContent.trim() !== label) button("run").textContent = label;
     button("stop").disabled = !currentRun.running;
+    document.getElementById("composer").toggleAttribute("data-line", currentRun.started || LOW.matches); // one line in a low window
     this.setHint(this.state());
     this.task.placeholder = currentRun.started ? "Send a message to the model, or drop files anywhere" : "What should the model do? Drop files anywhere";
   }
@@ -128,7 +132,7 @@ class SendControl {
     if (currentRun.offline) return "Connection lost";
     if (currentRun.steering?.waiting) return "A call waits for your approval";
     if (this.warning) return this.warning;
-    if (currentRun.running) return "A message reaches the model with its next result";
+    if (currentRun.running) return NEXT_RESULT;
     if (!pendingUploads()) return SHORTCUT;
     return this.waitingForUploads ? `Starts after uploading ${files}` : `Uploading ${files}`;
   }
@@ -145,6 +149,7 @@ class SendControl {
     this.hint.classList.toggle("warn", text === this.warning && Boolean(text));
     if (this.hint.textContent !== text) this.hint.textContent = text;
     this.hint.classList.toggle("keys", text === SHORTCUT);
+    this.hint.classList.toggle("matters", ![SHORTCUT, NEXT_RESULT].includes(text));
   }
 
   /** Run by keyboard; report if a run is already active. */
@@ -215,8 +220,14 @@ function mountCompare(control) {
 function mountKeys(control) {
   document.addEventListener("keydown", (event) => {
     if (document.querySelector("dialog[open]") || document.documentElement.dataset.view) return;
+    const typing = /** @type {Element} */ (event.target).closest?.("input, textarea, select, [contenteditable]");
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) control.runByKey();
+    else if (event.key === "Escape" && event.target === control.task && currentRun.started) document.querySelector(".timeline .thread").focus();
     else if (event.key === "Escape") control.cancel();
+    else if (event.key === "c" && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) {
+      event.preventDefault();
+      control.task.focus();
+    }
   });
 }
 

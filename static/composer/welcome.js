@@ -7,7 +7,7 @@ import { fetchExamples } from "../core/examples.js";
 import { exampleDescription, exampleButtons, exampleFiles, isPlayable, exampleNeeds, runExample } from "./examples.js";
 import { formatAge, plural } from "../core/format.js";
 import { listRuns } from "../history/history.js";
-import { hasEndpoint } from "../core/preferences.js";
+import { connectedModel, hasEndpoint } from "../core/preferences.js";
 import { examplePicture } from "./gallery.js";
 import { createComparisons } from "./comparisons.js";
 import { showExample } from "./showcase.js";
@@ -69,7 +69,7 @@ async function showExamples() {
     showWays(shown.ways, featured[0]);
     createComparisons(
       shown.comparisons,
-      (await fetchExamples({ withBuiltin: builtinAvailable })).filter((each) => each.expected),
+      (await fetchExamples({ withBuiltin: builtinAvailable || hasEndpoint() })).filter((each) => each.expected),
     );
     shown.heading.replaceChildren(hasEndpoint() ? "Try an example" : "Demonstrations: scripted model, real computer");
     const tiles = featured.map(tile);
@@ -90,7 +90,9 @@ function showWays(element, demonstration) {
   const way = (label, onclick, attributes = {}) => h("button", { onclick, ...attributes }, label);
   element.replaceChildren(
     demonstration ? way("Play a demonstration", () => runExample(demonstration, { play: true }), { class: "first" }) : "",
-    way("Connect a model", () => emit("open-settings")),
+    way(hasEndpoint() ? `Model: ${connectedModel()}` : "Connect a model", () => emit("open-settings"), {
+      title: hasEndpoint() ? "Choose another model" : null,
+    }),
     way("Open files", () => document.querySelector(".attachments .choose").click()),
   );
 }

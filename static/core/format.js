@@ -26,6 +26,10 @@ export function formatSeconds(s) {
   return rounded < 3600 ? `${Math.floor(rounded / 60)} min ${rounded % 60} s` : `${(s / 3600).toFixed(1)} h`;
 }
 
+/** A time that goes on, in whole seconds; `formatSeconds` is for one that is over. */
+export const formatElapsed = (s) => (s < 60 ? `${Math.max(0, Math.floor(s))} s` : formatSeconds(Math.floor(s)));
+
+/** A place in a recording of sound or pictures. */
 export function formatClock(s) {
   const t = Math.max(0, Math.floor(s));
   const two = (n) => String(n).padStart(2, "0");

@@ -16,9 +16,13 @@ let defaults = [];
 let fieldsShown = []; // descriptions of the settings' fields
 let shown = []; // their values
 let endpoint = ""; // also empty if the built-in model is selected
+let model = ""; // of the endpoint; empty if it is to choose
 
 /** Whether an endpoint is set, whose model then receives tasks. */
 export const hasEndpoint = () => Boolean(endpoint);
+
+/** What the connected model is called. */
+export const connectedModel = () => model || "your model";
 
 const byName = (values) => Object.fromEntries(fieldsShown.map(({ name }, at) => [name, values[at]]));
 
@@ -42,10 +46,11 @@ export const promptNames = () => settingField("prompt")?.choices.map(([, value])
 
 function updateEndpoint(fields, values) {
   [fieldsShown, shown] = [fields, values];
-  const before = endpoint;
+  const before = [endpoint, model].join(" ");
   const settingOf = (field) => values[fields.findIndex(({ name }) => name === field)]?.trim() ?? "";
   endpoint = settingOf("model") === BUILTIN ? "" : settingOf("base_url");
-  if (endpoint !== before) emit("endpoint");
+  model = endpoint && settingOf("model");
+  if ([endpoint, model].join(" ") !== before) emit("endpoint");
 }
 
 /** Return the fields' values, with those chosen earlier in this browser; `fields` describe the inputs. */

@@ -12,7 +12,7 @@ export class RunChart {
   constructor(chosen) {
     this.chosen = chosen;
     this.element = h("section", { class: "comparison-chart", "aria-label": "Tokens by step" });
-    this.chart = mountTokenChart(this.element, { runs: [], onStep: ({ run, step }) => openRun(run, step) });
+    this.chart = mountTokenChart(this.element, { runs: [], waits: true, onStep: ({ run, step }) => openRun(run, step) });
   }
 
   show(comparison) {

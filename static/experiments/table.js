@@ -142,7 +142,7 @@ function markedWords(answer, words) {
 const emptyAnswer = ({ runs }) => (runs.some(({ running }) => running) || !runs.length ? "not yet" : "no answer");
 
 function measureRow({ key, label, help, cells, better, count }, members) {
-  const places = members.map(({ index }) => measure(cells[index], { rated: Boolean(better), count }));
+  const places = members.map(({ index }) => measure(cells[index], { label, rated: Boolean(better), count }));
   return h("tr", { "data-key": key, class: MAIN_ROWS.has(key) ? null : "further" }, rowHead(label, { help, indented: label.startsWith("of it") }), ...places);
 }
 
@@ -153,14 +153,14 @@ function sharedCount(rows) {
 }
 
 /** One value: its text, interval, difference to the baseline, a bar, and a note such as what is missing. */
-function measure(cell, { rated, count }) {
+function measure(cell, { label, rated, count }) {
   const { text, note, delta, best, worse, bar, interval, method } = cell;
   const missing = !text || NOT_KNOWN.test(text);
   const share = rated && typeof bar === "number" ? Math.max(0, Math.min(1, bar)) : null;
   const notes = [cell.n > 1 && cell.n !== count ? `n = ${cell.n}` : "", note].filter(Boolean).join(" · ");
   return h(
     "td",
-    { class: best ? "best" : worse ? "worse" : null },
+    { class: best ? "best" : worse ? "worse" : null, "data-label": label },
     interval ? h("span", { class: "interval", title: method ? `95 % ${method}` : null }, interval) : null,
     h("span", { class: missing ? "na" : "value" }, text || "–"),
     best ? h("span", { class: "visually-hidden" }, " (best)") : null,

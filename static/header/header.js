@@ -2,7 +2,7 @@
 
 import { waitForElement, h, icon, iconButton } from "../core/dom.js";
 import { editTitle } from "../core/run/run_summary.js";
-import { formatClock } from "../core/format.js";
+import { formatElapsed } from "../core/format.js";
 import { mountHistory, renameRun } from "../history/history.js";
 import { clearKeyWithEndpoint } from "../core/preferences.js";
 import { mountAccount } from "./account.js";
@@ -11,7 +11,9 @@ import { stateTone, stateLabel } from "../core/run/run_states.js";
 import { mountThemeButton } from "../core/theme.js";
 import { createBackButton, leave as leaveView } from "../core/view.js";
 import "../experiments/open.js";
-import "./present.js";
+import { createAnnouncer } from "./announcer.js";
+import "./keys.js";
+import "../present/present.js";
 import "./usage.js";
 import "../settings/run_passport.js";
 
@@ -20,6 +22,7 @@ const NETWORKS = { none: "no network", listed: "allowed hosts only" };
 export async function mountHeader(element) {
   const find = (name) => element.querySelector(`.${name}`);
   const [title, state, model, newButton] = ["title", "state", "model", "new"].map(find);
+  find("app-header").prepend(skipLink(), createAnnouncer());
   mountThemeButton(find("theme"));
   find("settings").prepend(icon("sliders"));
   const settings = await waitForElement("#settings");
@@ -38,7 +41,7 @@ export async function mountHeader(element) {
   const updateTime = () => {
     const { offline, status } = currentRun;
     if (!status) return;
-    state.querySelector(".time").textContent = status.running && !offline ? ` · ${formatClock(currentRun.now() - status.state_since)}` : "";
+    state.querySelector(".time").textContent = status.running && !offline ? ` · ${formatElapsed(currentRun.now() - status.state_since)}` : "";
   };
   on("reset", () => {
     setTitle("");
@@ -77,6 +80,20 @@ export async function mountHeader(element) {
     updateState();
   });
 }
+
+/** The way past the header, for who moves by Tab. */
+const skipLink = () =>
+  h(
+    "a",
+    {
+      class: "skip-link",
+      href: location.href,
+      onclick: (event) => (
+        event.preventDefault(), document.querySelector(document.documentElement.dataset.view ? "section.view" : ".timeline .thread")?.focus()
+      ),
+    },
+    "Skip to the conversation",
+  );
 
 const runState = (status) =>
   status ? { tone: stateTone(status), live: Boolean(status.running), text: stateLabel(status) } : { tone: "idle", live: false, text: "" };
@@ -122,6 +139,7 @@ function mountSettings(button, settings) {
   };
   show(false);
   settings.append(h("button", { class: "storage", onclick: () => (show(false), emit("usage")) }, "Storage and limits"));
+  settings.append(h("button", { class: "storage", onclick: () => (show(false), emit("keys")) }, "Keys (?)"));
   button.addEventListener("click", () => show(!settings.classList.contains("open")));
   on("open-settings", () => show(true));
   document.addEventListener(

@@ -65,7 +65,9 @@ export class RunSelection {
     const comparable = this.size >= 2 && this.size <= MAX_MEMBERS;
     this.bar.replaceChildren(
       h("p", {}, `${plural(this.size, "run")} selected`),
-      ...(comparable ? [h("button", { class: "plain compare", onclick: () => this.compare() }, "Compare")] : []),
+      ...(comparable
+        ? [h("button", { class: "plain compare", onclick: () => this.compare(), "aria-keyshortcuts": "c", title: "Compare (c)" }, "Compare")]
+        : []),
       h("button", { class: "plain", onclick: () => this.confirm() }, "Delete…"),
       h("button", { class: "plain", onclick: () => this.cancel() }, "Clear selection"),
     );

@@ -149,6 +149,8 @@ export class RowActions {
     const { row } = rows.get(entry.dataset.run);
     if (event.key === "p" && !row.draft) this.pin(row);
     else if (event.key === "F2" && !row.draft) this.rename(row);
+    else if (event.key === "c")
+      selection.size > 1 ? selection.compare() : this.history.showMessage("Select two runs or more with Space, then press c to compare them.");
     else if (event.key === "f" && (row.parent || row.forked)) this.openFamily(row);
     else if (event.key === "Delete" && isGroup(row)) this.groups.confirmDeletion(row);
     else if (event.key === "ArrowRight" && isGroup(row)) this.groups.unfold(row);

@@ -19,14 +19,15 @@ export function createRow(row, options) {
 export function updateRow(element, row, options) {
   const { searched, selected, now } = options;
   const title = runTitle(row);
-  const tool = (name, iconName, label) => iconButton(iconName, label, null, { class: `quiet ${name}`, tabindex: "-1", "aria-label": `${label} “${title}”` });
+  const tool = (name, iconName, label, key) =>
+    iconButton(iconName, `${label} (${key})`, null, { class: `quiet ${name}`, tabindex: "-1", "aria-label": `${label} “${title}”` });
   const focusedClass = element.contains(document.activeElement) ? document.activeElement.className : null;
   const actions = h(
     "span",
     { class: "row-actions" },
-    ...(row.error || row.draft ? [] : [pinButton(row.pinned, title), tool("rename", "edit", "Rename")]),
-    tool("delete", "trash", "Delete"),
-    ...(row.parent || row.forked ? [tool("relatives", "fork", "Forks and replays of")] : []),
+    ...(row.error || row.draft ? [] : [pinButton(row.pinned, title), tool("rename", "edit", "Rename", "F2")]),
+    tool("delete", "trash", "Delete", "Delete"),
+    ...(row.parent || row.forked ? [tool("relatives", "fork", "Forks and replays of", "f")] : []),
   );
   element.classList.toggle("comparison-entry", isGroup(row));
   element.classList.toggle("made", Boolean(row.parent));
@@ -56,7 +57,7 @@ function matchPlace(match) {
 }
 
 function pinButton(pinned, title) {
-  const label = pinned ? "Pinned: never deleted automatically" : "Pin: never delete automatically";
+  const label = pinned ? "Pinned: never deleted automatically" : "Pin: never delete automatically (p)";
   const pressed = String(Boolean(pinned));
   return iconButton("pin", label, null, { class: "quiet pin", tabindex: "-1", "aria-pressed": pressed, "aria-label": `Pin “${title}”` });
 }

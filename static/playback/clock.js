@@ -1,11 +1,11 @@
 // The clock of a playback: which moments of a recorded run are due at a wall time.
 
-/** How a run can be played: its speed, and the longest pause between two moments in seconds. */
+/** How a run can be played: its speed, the longest pause between two moments in seconds, and what that is called. */
 export const PACES = [
-  { name: "1", label: "1×", speed: 1, longestPause: Infinity },
-  { name: "4", label: "4×", speed: 4, longestPause: Infinity },
-  { name: "16", label: "16×", speed: 16, longestPause: Infinity },
-  { name: "pause", label: "Longest pause 1 s", speed: 1, longestPause: 1 },
+  { name: "1", label: "1×", about: "real time", speed: 1, longestPause: Infinity },
+  { name: "4", label: "4×", about: "4 × faster", speed: 4, longestPause: Infinity },
+  { name: "16", label: "16×", about: "16 × faster", speed: 16, longestPause: Infinity },
+  { name: "pause", label: "Short pauses", about: "pauses shortened", speed: 1, longestPause: 1 },
 ];
 
 /** The pace of a name; the first one if there is none of this name. */

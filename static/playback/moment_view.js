@@ -2,6 +2,7 @@
 
 import { currentRun, emit } from "../core/event_stream.js";
 import { showTotals } from "../core/run/totals.js";
+import { isPresenting } from "../present/presenting.js";
 import { MomentMarks } from "./marks.js";
 
 export class MomentView {
@@ -41,7 +42,8 @@ export class MomentView {
     timeline.strip.showUntil(moment?.step ?? null);
     timeline.update();
     if (moment?.follow) this.following && timeline.follow(true);
-    else if (moment) this.#scrollTo(moment);
+    else if (moment && !isPresenting())
+      this.#scrollTo(moment); // on stage, present/run_stage.js does
     else timeline.thread.querySelector(".step.linked")?.classList.remove("linked");
   }
 

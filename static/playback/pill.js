@@ -2,7 +2,7 @@
 
 import { h, waitForElement, copyText } from "../core/dom.js";
 import { currentRun } from "../core/event_stream.js";
-import { formatClock, formatNumber } from "../core/format.js";
+import { formatElapsed, formatNumber } from "../core/format.js";
 import { singleUser } from "../core/instance.js";
 import { openShareDialog } from "../core/run/share.js";
 
@@ -25,7 +25,7 @@ export class MomentPill {
     this.label.replaceChildren(
       h("span", { class: "hide-small" }, moment.event === null ? "as of " : "within "),
       text,
-      h("span", { class: "hide-small" }, ` · ${formatClock(figures.secondsUntil(moment.step))}`),
+      h("span", { class: "hide-small" }, ` · ${formatElapsed(figures.secondsUntil(moment.step))}`),
     );
   }
 

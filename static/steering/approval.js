@@ -15,6 +15,8 @@ const SHOWN_AS_TEXT = new Set(["file_text", "old_str", "new_str"]); // parameter
 
 /** @type {Set<Approval>} approvals on the page whose call may still wait */
 const open = new Set();
+/** @type {Element | null} what got the focus after a decision: from there it goes to the next call that waits */
+let left = null;
 
 export class Approval {
   /** `card` is the tool card, `event` its `approval_requested`. */
@@ -23,7 +25,7 @@ export class Approval {
     this.run = card.run;
     this.event = event;
     this.reviewed = null;
-    this.element = h("div", { class: "approval", role: "group", "aria-label": "Approval" });
+    this.element = h("div", { class: "approval", role: "group", "aria-label": "Approval", tabindex: "-1" });
     this.original = isBash(event) ? event.arguments.command : JSON.stringify(event.arguments, null, 2);
     this.parameters = isBash(event) ? null : createParameters(event);
     this.unseen = new Set(); // ends of what is to be approved that were not in view yet
@@ -80,10 +82,12 @@ export class Approval {
     const why = h("p", { class: "why" }, `Waits for ${this.run.canEdit ? "your" : "the owner’s"} approval: ${whyOf(this.event.reasons)}.`);
     this.element.replaceChildren(...[this.parameters, why, this.isActive ? this.#choices() : null].filter((each) => each !== null));
     this.#showExtent();
+    if (this.isActive && left && document.activeElement === left) this.element.focus();
   }
 
   #choices() {
-    const choice = (name, key, onclick, kind = "") => h("button", { class: kind, "aria-keyshortcuts": key, title: `${name} (${key})`, onclick }, name);
+    const choice = (name, key, onclick, kind = "") =>
+      h("button", { class: kind, "aria-keyshortcuts": key, onclick }, `${name} `, h("kbd", { "aria-hidden": "true" }, key));
     this.problem = h("p", { class: "problem", role: "alert", hidden: true });
     this.extent = h("span", { class: "extent", role: "status" });
     return h(
@@ -159,7 +163,9 @@ export class Approval {
       const original = h("pre", { tabindex: "0", "aria-label": "The call as the model made it" }, withHiddenMarked(this.original));
       this.element.append(h("details", { class: "original" }, h("summary", {}, "The call as the model made it"), original));
     }
-    if (hadFocus) this.card.summary.focus();
+    if (!hadFocus) return;
+    this.card.summary.focus();
+    left = this.card.summary;
   }
 
   /** The round ended before a decision. */

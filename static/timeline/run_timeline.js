@@ -1,6 +1,6 @@
 // The timeline of a run that is recorded, whole or so far: its thread, totals, search, moments and links to steps.
 
-import { iconButton, isModified, setIcon } from "../core/dom.js";
+import { h, iconButton, isModified, setIcon } from "../core/dom.js";
 import { currentRun, on, whileShown } from "../core/event_stream.js";
 import { RunStrip } from "../capabilities/run_strip.js";
 import { MomentView } from "../playback/moment_view.js";
@@ -28,6 +28,9 @@ export class RunTimeline extends RunThread {
     this.thread.addEventListener("click", (event) => this.onClick(event));
     on("files-linked", (element) => this.search.highlight(element));
     this.expandButton = iconButton("expand", "Expand all", () => this.expandAll(!this.expanded), { class: "quiet" });
+    this.moreButton = h("button", { class: "quiet more-figures", onclick: () => this.showMore(!this.overview.hasAttribute("data-open")) }, "More");
+    this.showMore(false);
+    root.querySelector(".run-tools").before(this.moreButton);
     root.querySelector(".run-tools").append(
       iconButton("find", "Find in run", () => this.search.open(), { class: "quiet", title: "Find in run (/)", "aria-keyshortcuts": "/" }),
       iconButton("chart", "Where the tokens go", openTokens, { class: "quiet" }),
@@ -48,6 +51,13 @@ export class RunTimeline extends RunThread {
   expandAll(open) {
     super.expandAll(open);
     this.showExpanded();
+  }
+
+  /** Show all figures, and what the run used of the computer; or the main figures on one line. */
+  showMore(open) {
+    this.overview.toggleAttribute("data-open", open);
+    this.moreButton.setAttribute("aria-expanded", String(open));
+    this.moreButton.textContent = open ? "Less" : "More";
   }
 
   showExpanded() {

@@ -7,7 +7,7 @@ import { StepFiles } from "./step_files.js";
 import { createStepStrip } from "../capabilities/step_strip.js";
 import { combine, NOTHING_USED, withWritten } from "../capabilities/usage.js";
 import { GrowingText, h, setChildren, updateChildren } from "../core/dom.js";
-import { firstLine, plural, formatSeconds, stripMarkdown } from "../core/format.js";
+import { firstLine, formatElapsed, plural, formatSeconds, stripMarkdown } from "../core/format.js";
 import { LiveMarkdown } from "./text/live_markdown.js";
 import { renderMarkdown } from "../core/text/markdown.js";
 import { usageParts } from "../core/run/totals.js";
@@ -79,7 +79,13 @@ export class Step {
       String(number_),
     );
     const id = view.anchored ? `step-${number_}` : null;
-    this.element = h("article", { class: "step", id, "data-step": number_, "aria-label": `Step ${number_}` }, link, this.body);
+    const landmark = view.anchored ? "region" : null; // columns of several runs would have the same ones
+    this.element = h(
+      "article",
+      { class: "step", id, "data-step": number_, role: landmark, tabindex: "-1", "aria-label": `Step ${number_}: in progress` },
+      link,
+      this.body,
+    );
     this.files = new StepFiles(this);
     this.notes = new Map(); // the user's, by when they were written: they may be older or newer than what is loaded
     this.clear();
@@ -93,6 +99,7 @@ export class Step {
     step.summary = summary;
     step.text = summary.text;
     step.used = summary.used;
+    step.nameOutcome();
     step.hide();
     return step;
   }
@@ -263,10 +270,17 @@ export class Step {
     this.outline = null;
   }
 
+  /** Name the step with its outcome: a reader of the page hears it, and jumps from step to step. */
+  nameOutcome() {
+    const failed = this.summary ? this.summary.calls.filter(({ ok, exit_code: exit }) => !ok || exit).length : this.cards.filter((card) => card.failed).length;
+    this.element.setAttribute("aria-label", `Step ${this.number}: ${failed ? plural(failed, "failed call") : "done"}`);
+  }
+
   /** Mark the step as ended. */
   end() {
     this.ended = true;
     this.interrupt();
+    this.nameOutcome();
     this.countUsed();
     if (!this.partial && !this.usageLine) this.showUsage(); // it was interrupted
     if (!this.nearby) this.unload(this.height);
@@ -463,7 +477,7 @@ export class Step {
   tick() {
     for (const card of this.cards) card.tick();
     const reasoning = this.reasoning;
-    if (reasoning?.live) reasoning.summary.textContent = `Thinking · ${formatSeconds(this.view.run.shownTime() - reasoning.startedAt)}`;
+    if (reasoning?.live) reasoning.summary.textContent = `Thinking · ${formatElapsed(this.view.run.shownTime() - reasoning.startedAt)}`;
   }
 
   /** Show what the step used; without a call it used nothing. */
@@ -476,6 +490,7 @@ export class Step {
   /** The step is complete: link the files it names. */
   async finish() {
     this.countUsed();
+    this.nameOutcome();
     this.showUsage();
     const { message } = this;
     await this.rendered;

@@ -2,7 +2,7 @@
 
 import { scrollToElement, followEnd, h, icon } from "../core/dom.js";
 import { createRoundEnd } from "./round_end.js";
-import { decodePath, formatClock, formatNumber, formatSeconds, plural } from "../core/format.js";
+import { decodePath, formatElapsed, formatNumber, formatSeconds, plural } from "../core/format.js";
 import { linkFiles } from "../core/run/file_links.js";
 import { PictureList } from "./pictures.js";
 import { ScrollPin, USER_SCROLLS } from "./pin_scroll.js";
@@ -265,10 +265,12 @@ export class RunThread {
     this.current?.end();
     const repeated = this.current?.hasText(answer);
     const succeeded = ["submitted", "answered"].includes(status);
-    if (repeated && succeeded) this.current.element.classList.add("repeated");
+    const message = succeeded && answer && !repeated ? this.closingStep() : null;
+    if ((repeated && succeeded) || message === this.current) this.current?.element.classList.add("repeated");
     const displayedAnswer = succeeded || !repeated ? answer : "";
     this.roundEnd = createRoundEnd(status, reason, displayedAnswer, {
-      onAnswer: (text) => linkFiles(this.run, text),
+      onText: (text) => linkFiles(this.run, text),
+      message: message && loadedText(message),
       ...this.failureActions(),
     });
     this.roundEnds[this.messages.length - 1] = this.roundEnd;
@@ -276,6 +278,13 @@ export class RunThread {
     this.watchGrowth(this.roundEnd);
     const place = this.roundEnd.querySelector(".outputs");
     this.results.show(place, { since: this.stepsBefore, answered: Boolean(displayedAnswer) }).then(() => this.showEnding());
+  }
+
+  /** The step with the text that ends the round: the last one, or the one before it if that only submits; null if none. */
+  closingStep() {
+    const last = this.current?.number ?? 0;
+    const steps = [last, last - 1].filter((number) => number > this.stepsBefore).map((number) => this.steps.get(number));
+    return steps.find((step) => step?.text.trim()) ?? null;
   }
 
   /** Show the end of the thread; if it does not fit, the start of the ending. */
@@ -326,7 +335,7 @@ export class RunThread {
     const { status } = this.run;
     if (!status?.running) return;
     const secondsLeft = (this.retryAt ?? 0) - this.run.now();
-    const time = status.state === "retrying" && secondsLeft > 0 ? `in ${Math.ceil(secondsLeft)} s` : formatClock(this.run.now() - status.state_since);
+    const time = status.state === "retrying" && secondsLeft > 0 ? `in ${Math.ceil(secondsLeft)} s` : formatElapsed(this.run.now() - status.state_since);
     this.status.querySelector(".time").textContent = time;
     this.current?.tick();
   }
@@ -347,6 +356,12 @@ export class RunThread {
   /** Whether the thread follows its end has changed. */
   offerLatest() {}
 }
+
+/** A step's text, which is whole once the step is loaded. */
+const loadedText = async (step) => {
+  await step.load();
+  return step.text;
+};
 
 function unreadableMessage(count) {
   const [events, note] = count === 1 ? ["1 event", "It is not lost."] : [plural(count, "event"), "They are not lost."];

@@ -4,7 +4,7 @@ import { ArgumentReader, isObject } from "./text/json_stream.js";
 import { Approval } from "../steering/approval.js";
 import { ObservationEdit } from "../steering/observation.js";
 import { GrowingText, copyText, followEnd, h, icon } from "../core/dom.js";
-import { formatBytes, formatClock, formatNumber, plural, formatSeconds } from "../core/format.js";
+import { formatBytes, formatElapsed, formatNumber, plural, formatSeconds } from "../core/format.js";
 import { highlightCommand, highlightFile } from "./text/highlight.js";
 import { markHidden, withHiddenMarked } from "../core/text/hidden_characters.js";
 import { linkFiles } from "../core/run/file_links.js";
@@ -228,7 +228,7 @@ export class ToolCard {
 
   tick() {
     if (this.ended || !this.startedAt) return;
-    this.state.textContent = `running ${formatClock(this.run.shownTime() - this.startedAt)}`;
+    this.state.textContent = `running ${formatElapsed(this.run.shownTime() - this.startedAt)}`;
   }
 
   end(event) {

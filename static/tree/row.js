@@ -52,7 +52,7 @@ export class TreeRow {
       "aria-selected": state.selected,
       "aria-expanded": folder && !state.flat ? state.open : null,
       "aria-current": state.current ? "true" : null,
-      "aria-description": [details(entry), mark, size, age && `modified ${age === "now" ? "just now" : `${age} ago`}`].filter(Boolean).join(", "),
+      "aria-label": [entry.name, details(entry), mark, size, age && `modified ${age === "now" ? "just now" : `${age} ago`}`].filter(Boolean).join(", "),
       style: `--level:${state.level};--place:${state.place}`,
     });
     this.text(this.aside, details(entry));

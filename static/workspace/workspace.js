@@ -9,7 +9,10 @@ import { TreeToolbar } from "../tree/actions/toolbar.js";
 import { FileOperations } from "../tree/actions/operations.js";
 import { TreeActions } from "../tree/actions/actions.js";
 import { mountDivider } from "./divider.js";
+import { PaneTabs } from "./pane_tabs.js";
 import { isBelow } from "../core/paths.js";
+import { StepChanges } from "../tree/step_changes.js";
+import { isPresenting } from "../present/presenting.js";
 import { TreeKeyboard } from "../tree/keyboard.js";
 import { TreePointer } from "../tree/pointer.js";
 
@@ -32,6 +35,7 @@ class Workspace {
       onOpen: (path, entry, byUser) => this.showFile(path, entry, byUser),
       onDrawn: () => this.toolbar?.show(),
     });
+    this.changes = new StepChanges(currentRun);
     this.operations = new FileOperations(this.tree);
     this.actions = new TreeActions(this.tree, this.operations, { upload: (folder) => this.upload(folder) });
     this.toolbar = new TreeToolbar(root, this.tree, this.actions);
@@ -40,6 +44,7 @@ class Workspace {
     mountDivider(root.querySelector(".divider.horizontal"), root, "tree", { min: 15, max: 80, initial: 38 });
     waitForElement("#studio").then((frame) => mountDivider(root.querySelector(".divider.vertical"), frame, "conversation", { min: 30, max: 80, initial: 54 }));
     root.querySelector(".upload").addEventListener("click", () => document.querySelector(".attachments .choose").click());
+    this.panes = new PaneTabs((files) => this.setExpanded(files));
     this.toggle.addEventListener("click", () => this.setExpanded(!root.classList.contains("unfolded")));
     on("reset", () => this.reset());
     on("workspace", ({ folders }) => this.onFilesChanged(folders));
@@ -94,6 +99,7 @@ class Workspace {
   setExpanded(open) {
     this.root.classList.toggle("unfolded", open);
     this.toggle.setAttribute("aria-expanded", String(open));
+    this.panes.show(open);
   }
 
   showFile(path, entry, byUser) {
@@ -106,8 +112,17 @@ class Workspace {
   /** Show a file as it was after the step that is shown; `entry` is its row, if it was there. */
   showPast(path, entry) {
     const there = entry && !entry.later;
+    if (!there && isPlaying()) return void this.showExisting();
     if (!there && !this.chosenByUser) return void this.preview.close(); // nobody asked for it
     this.preview.show(path, there ? entry : { kind: "absent", step: this.shownStep, size: 0 }, there ? entry.step : this.shownStep);
+  }
+
+  /** While a run is played: show a file that is there at the moment, in place of one that is not. */
+  showExisting() {
+    const file = this.changes.until(this.shownStep);
+    this.chosenByUser = false;
+    if (file && file.path !== this.preview.path) this.tree.openFile(file.path, false);
+    else this.preview.close();
   }
 
   /** Show the files as of a moment, or as they are now. */
@@ -118,8 +133,8 @@ class Workspace {
     this.root.classList.toggle("past", pastStep !== null);
     this.asOf.textContent = pastStep === null ? "" : `as it was after step ${pastStep} · read only`;
     this.asOf.hidden = pastStep === null;
-    await Promise.all([this.tree.showStep(pastStep), this.showPreviewAt(pastStep)]);
-    if (pastStep === this.shownStep) this.openArrived();
+    await Promise.all([this.tree.showStep(pastStep), isPresenting() ? null : this.showPreviewAt(pastStep)]); // on stage, present/run_stage.js does
+    if (pastStep === this.shownStep && !isPresenting()) this.openArrived();
   }
 
   /** Show the file in the preview as it was after a step; null for now. */
@@ -190,6 +205,8 @@ class Workspace {
     this.pending = false;
   }
 }
+
+const isPlaying = () => "playback" in document.documentElement.dataset;
 
 export function mountWorkspace(element) {
   new Workspace(element.querySelector(".workspace"));

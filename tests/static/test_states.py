@@ -183,8 +183,10 @@ def test_a_whole_run_works_by_keyboard(browser: Browser, tmp_path: Path) -> None
         keys.type("Compute it")
         keys.press("Control+Enter")
         expect(studio.file("answer.txt")).to_be_visible()
+        keys.press("Escape")  # leaves the message box
         keys.press("Escape")
         expect(studio.state).to_have_text("stopped")
+        keys.press("c")
         expect(studio.task).to_be_focused()
         keys.type("Go on")
         keys.press("Control+Enter")

@@ -1,5 +1,6 @@
 """A browser tab with the page."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -38,6 +39,11 @@ def open_studio(
     assert errors == [], "\n".join(errors)
 
 
+def row_name(name: str) -> re.Pattern[str]:
+    """The accessible name of a file's row, which also says its size and its last change."""
+    return re.compile(rf"^{re.escape(name)}(, |$)")
+
+
 class StudioPage:
     """The parts of the page."""
 
@@ -52,7 +58,7 @@ class StudioPage:
         return self.page.get_by_role("button", name=name, exact=True)
 
     def file(self, name: str) -> Locator:
-        return self.workspace.get_by_role("treeitem", name=name, exact=True)
+        return self.workspace.get_by_role("treeitem", name=row_name(name))
 
 
 class StudioTab(StudioPage):

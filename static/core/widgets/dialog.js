@@ -7,6 +7,7 @@ import { h, iconButton } from "../dom.js";
  * it closes. With `dismissible` a click beside it closes it.
  */
 export function openDialog({ name, title, dismissible = false }, ...content) {
+  const opener = document.activeElement;
   const kind = name.split(" ").at(-1);
   const id = `${kind}-title`;
   /** @type {HTMLDialogElement | null} */ (document.querySelector(`dialog.${kind}[open]`))?.close();
@@ -21,9 +22,21 @@ export function openDialog({ name, title, dismissible = false }, ...content) {
     ),
     ...content,
   );
-  dialog.addEventListener("close", () => dialog.remove());
+  dialog.addEventListener("close", () => {
+    dialog.remove();
+    returnFocus(opener);
+  });
   if (dismissible) dialog.addEventListener("click", ({ target }) => target === dialog && dialog.close());
   document.querySelector(".gradio-container").append(dialog);
   dialog.showModal();
   return dialog;
+}
+
+/** Give the focus back to what had it, or to what has taken its place: a button that was drawn again. */
+export function returnFocus(opener) {
+  if (document.activeElement && document.activeElement !== document.body) return;
+  const label = opener?.getAttribute?.("aria-label") ?? opener?.textContent;
+  const isSame = (each) => (each.getAttribute("aria-label") ?? each.textContent) === label;
+  const target = opener?.isConnected ? opener : label && [...document.querySelectorAll(opener.localName)].find(isSame);
+  target?.focus({ preventScroll: true });
 }

@@ -11,6 +11,7 @@ from tests.bench.context import BenchContext, print_progress
 from tests.bench.page.browser import BrowserTab, launch_browser
 from tests.bench.page.script import EventSource
 from tests.bench.tables import Table, sample_table
+from tests.support.tab import row_name
 
 _FILES_PER_FOLDER = 100
 _PAUSE_SECONDS = 0.2
@@ -69,7 +70,7 @@ def _measure_updates(chromium: Browser, address: str, run: RunFolder, marks: ran
     """The first file is a warm-up. The newest file is sorted first, where its row is visible."""
     with BrowserTab(chromium) as tab:
         tab.page.goto(f"{address}/?run={run.id}")
-        tab.page.get_by_role("treeitem", name="0.txt", exact=True).wait_for()
+        tab.page.get_by_role("treeitem", name=row_name("0.txt")).wait_for()
         written_at: list[float] = []
         for place, mark in enumerate(marks):
             written_at.append(time.time())

@@ -202,7 +202,8 @@ def test_a_chosen_demonstration_plays_with_its_files(browser: Browser, tmp_path:
         expect(studio.timeline.locator(".task .chip")).to_have_count(len(chosen.inputs))
         expect(studio.timeline.get_by_text("Demonstration: scripted model")).to_be_visible()
         expect(studio.button("Examples")).to_be_disabled()
-        studio.task.press("Escape")
+        studio.task.press("Escape")  # leaves the message box
+        studio.page.keyboard.press("Escape")
         expect(studio.button("Stop")).to_be_disabled()
 
 
@@ -244,7 +245,8 @@ def test_text_entered_during_a_run_is_queued_and_escape_stops_the_run(stage: Sta
     expect(stage.task).to_have_value("")
     assert [each.json["text"] for each in stage.asked("messages", "POST")] == ["And then?"]
     assert len(stage.sent) == 1
-    stage.task.press("Escape")
+    stage.task.press("Escape")  # leaves the message box
+    stage.page.keyboard.press("Escape")
     stage.wait_until(lambda: len(stage.asked("/page_stop", "POST")) == 1)
     stage.run.add(ended("stopped"))
     expect(stage.button("Stop")).to_be_disabled()

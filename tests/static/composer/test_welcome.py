@@ -178,6 +178,27 @@ def test_one_click_starts_a_comparison_of_the_builtin_model(stage: Stage) -> Non
     assert "sum of visitors in tickets.csv" in asked["task"]
 
 
+def test_one_click_compares_the_connected_model_and_says_which_answers(stage: Stage) -> None:
+    stage.expected_errors = ["/comparisons"]
+    describe_builtin(stage, BUILTIN_DESCRIPTION, installed=True)
+    stage.fail("/comparisons", 400, "There are too many comparisons.", "POST")
+    stage.settings = {"base_url": "http://models.test/v1", "model": "big-model"}
+    stage.mount(*ALL)
+    expect(stage.button("Connect a model")).to_have_count(0)
+    expect(stage.button("Model: big-model")).to_be_visible()
+    card = stage.page.get_by_role("button", name="Compare with big-model: Add up a column")
+    expect(card.locator(".go")).to_have_text("Compare now with big-model")
+    card.click()
+    expect(stage.page.get_by_role("alert")).to_contain_text("There are too many comparisons.")
+    stage.button("Compare with the built-in model").click()
+    stage.wait_until(lambda: len(stage.asked("/comparisons", "POST")) == 2)
+    first, second = (each.json["members"] for each in stage.asked("/comparisons", "POST"))
+    assert [(each["mode"], each["model"], each["baseUrl"]) for each in first] == [
+        (mode, "big-model", "http://models.test/v1") for mode in ("plain", "sandbox")
+    ]
+    assert [each["model"] for each in second] == ["builtin", "builtin"]
+
+
 @pytest.mark.browser
 @pytest.mark.nightly
 @pytest.mark.builtin

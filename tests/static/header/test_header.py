@@ -3,6 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
+from agent.capabilities.usage import CapabilityUsage
 from agent.events import FileChange
 from tests.support.component.events import bash, ended, started, step
 from tests.support.component.recorded import recorded
@@ -100,3 +101,46 @@ def test_escape_closes_the_settings_and_restores_the_focus(stage: Stage) -> None
     stage.page.keyboard.press("Escape")
     expect(drawer).to_be_hidden()
     expect(stage.button("Settings")).to_be_focused()
+
+
+def test_a_screen_reader_hears_failures_and_the_end_not_each_state(stage: Stage) -> None:
+    stage.mount("header", "timeline", run=[started()])
+    said = stage.page.locator(".announcer")
+    stage.run.add(*step(1, bash("ls")))
+    expect(stage.step(1)).to_contain_text("ls")
+    expect(said).to_have_text("")
+    stage.run.add(*step(2, bash("no", exit_code=127)))
+    expect(said).to_have_text("Step 2: command failed, exit 127.")
+    stage.run.add(*step(3, bash("ls")), ended(answer="42 birds"))
+    expect(said).to_contain_text("Run submitted.")
+    expect(said).to_contain_text("42 birds")
+    expect(stage.page.locator(".pill.state")).not_to_have_attribute("role", "status")
+
+
+def test_forced_colours_keep_what_backgrounds_say(stage: Stage) -> None:
+    used = CapabilityUsage(compute="parsed", programs=("python3",), file="observed")
+    steps = [*step(1, bash("ls", used=used)), *step(2, bash("no", exit_code=1))]
+    stage.page.emulate_media(forced_colors="active")
+    try:
+        stage.mount(*ALL, run=[started(), *steps, ended(answer="Done.")])
+        expect(stage.page.locator(".playback-track > i")).to_have_count(2)
+        canvas = stage.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        drawn = (
+            ".playback-track > i",
+            ".run-capabilities i.observed",
+            ".step-capabilities i.observed",
+            ".pill.state .dot",
+        )
+        for selector in drawn:
+            colour = stage.page.locator(selector).first.evaluate(
+                "e => getComputedStyle(e).backgroundColor"
+            )
+            assert colour != canvas, selector
+        edge = stage.page.locator(".step-capabilities i.parsed").first
+        assert edge.evaluate("e => parseFloat(getComputedStyle(e).borderTopWidth)") > 0
+        divider = stage.page.get_by_role("separator", name="Resize conversation")
+        divider.focus()
+        stage.page.keyboard.press("ArrowLeft")
+        assert divider.evaluate("e => getComputedStyle(e).outlineStyle") != "none"
+    finally:
+        stage.page.emulate_media(forced_colors="none")

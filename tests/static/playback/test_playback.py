@@ -2,13 +2,15 @@
 
 import re
 import zipfile
+from dataclasses import replace
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from tests.support.component.events import bash, ended, started, step, step_end
 from tests.support.component.routes import LocalRoutes
-from tests.support.component.stage import ALL, Stage
-from tests.support.tab import StudioTab, open_studio
+from tests.support.component.stage import ALL, Look, Stage
+from tests.support.tab import StudioTab, open_studio, row_name
 
 
 def play_recording(page: Page, title: str) -> None:
@@ -25,7 +27,7 @@ def show_paused(stage: Stage) -> None:
 
 
 def row(tab: StudioTab | Stage, name: str) -> Locator:
-    return tab.page.get_by_role("tree").get_by_role("treeitem", name=name, exact=True)
+    return tab.page.get_by_role("tree").get_by_role("treeitem", name=row_name(name))
 
 
 @pytest.mark.browser
@@ -58,6 +60,48 @@ def test_a_result_opens_in_the_preview_when_its_step_has_been_played(stage: Stag
     expect(stage.page.locator("html[data-playback]")).to_have_count(0, timeout=60_000)
     expect(preview).to_contain_text("poster")
     expect(preview).not_to_contain_text("version after")
+
+
+@pytest.mark.component
+def test_while_a_run_works_its_player_says_live_and_plays_only_the_past(stage: Stage) -> None:
+    going = replace(bash("sleep 600", "drawing"), is_running=True)
+    stage.mount(*ALL, run=[started(), *step(1, bash("ls")), *step(2, bash("ls")), *step(3, going)])
+    bar = stage.page.get_by_role("region", name="Time", exact=True)
+    expect(bar).to_contain_text("LIVE")
+    expect(bar).to_contain_text("real time")
+    expect(bar.get_by_role("button", name="Play")).to_be_hidden()
+    expect(bar.get_by_label("Speed")).to_be_hidden()
+    bar.get_by_role("button", name="Previous step").click()
+    expect(bar.locator(".live-badge")).to_be_hidden()
+    expect(bar.get_by_role("button", name="Play")).to_be_visible()
+    expect(bar).to_contain_text("pauses shortened")
+    bar.get_by_label("Speed").select_option("16")
+    expect(bar).to_contain_text("16 × faster")
+    stage.button("Live").click()
+    expect(bar.locator(".live-badge")).to_be_visible()
+    stage.run.add(*step_end(3), ended())
+    expect(bar.locator(".live-badge")).to_be_hidden()
+    expect(bar.get_by_role("button", name="Play")).to_be_visible()
+
+
+@pytest.mark.component
+def test_playing_shows_steps_and_a_file_that_is_there_whatever_is_open(stage: Stage) -> None:
+    stage.use_routes(LocalRoutes(stage.data))
+    stage.mount(*ALL, look=Look(size=(1280, 720)))
+    play_recording(stage.page, "Map a journey")
+    stage.button("Pause").click()
+    stage.button("Live").click()
+    row(stage, "journey.html").click()
+    preview = stage.page.locator(".preview")
+    expect(preview.locator(".header b")).to_have_text("journey.html")
+    stage.button("More").click()
+    stage.button("Capabilities").click()
+    stage.page.get_by_label("Speed").select_option("16")
+    stage.button("Play").click()
+    expect(stage.page.locator("#step-1")).to_be_in_viewport()
+    expect(stage.page.locator("#step-3")).to_be_in_viewport(timeout=60_000)
+    expect(preview.locator(".header b")).not_to_have_text("journey.html")
+    stage.button("Pause").click()
 
 
 @pytest.mark.component

@@ -17,6 +17,7 @@ from tests.support.component.events import bash, ended, started, step
 from tests.support.component.routes import LocalRoutes
 from tests.support.component.stage import Stage
 from tests.support.file_run import PROGRAM
+from tests.support.tab import row_name
 
 pytestmark = pytest.mark.component
 
@@ -194,9 +195,9 @@ def test_the_tree_marks_the_file_whose_diff_is_shown(tab: DiffTab) -> None:
     tab.file("page.html").click()
     tab.open_diff(3, "draw.py")
     current = tab.workspace.locator("[role=treeitem][aria-current=true]")
-    expect(current).to_have_accessible_name("draw.py")
+    expect(current).to_have_accessible_name(row_name("draw.py"))
     selected = tab.workspace.locator("[role=treeitem][aria-selected=true]")
-    expect(selected).to_have_accessible_name("draw.py")
+    expect(selected).to_have_accessible_name(row_name("draw.py"))
     tab.open_diff(1, "notes.txt")  # the file was deleted later
     expect(selected).to_have_count(0)
     expect(current).to_have_count(0)

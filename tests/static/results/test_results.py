@@ -9,11 +9,12 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from agent.events import FileChange
-from tests.support.component.events import bash, continued, ended, started, step
+from tests.support.component.events import SUBMIT, bash, continued, ended, started, step
 from tests.support.component.recorded import recorded
+from tests.support.component.routes import LocalRoutes
 from tests.support.component.scenarios import IMAGES
 from tests.support.component.server import Answer
-from tests.support.component.stage import LOOKS, Look, Stage
+from tests.support.component.stage import ALL, LOOKS, Look, Stage
 from tests.support.tab import NARROW
 
 pytestmark = pytest.mark.component
@@ -24,11 +25,14 @@ def mount(
     look: Look | None = None,
     recording: str = "files_run",
     without: Collection[str] = (),
+    *,
+    is_confined: bool = True,
 ) -> Locator:
     """Mount the timeline with a recorded run, except some answers; returns the results."""
     answers = recorded(recording)
     stage.answer_recorded({key: answers[key] for key in answers if key not in without})
-    stage.answer("/frames/confinement", page("<script>parent.postMessage({ confined: true }, '*')"))
+    tested = f"<script>parent.postMessage({{ confined: {str(is_confined).lower()} }}, '*')"
+    stage.answer("/frames/confinement", page(tested))
     stage.answer("frames", {"prefix": "framed/"}, "POST")
     stage.answer("/framed/*", page("<h1>Hello</h1>"))
     stage.run.add_recorded(answers)
@@ -49,7 +53,9 @@ def test_the_answer_comes_first_and_the_output_files_follow(stage: Stage, look: 
     outputs = mount(stage, look)
     ending = stage.timeline.get_by_role("region", name="Answer")
     expect(ending.locator(".answer table")).to_contain_text("size")
-    expect(ending.get_by_role("heading")).to_have_text(["Answer", "Results", "Your files"])
+    expect(ending.get_by_role("heading")).to_have_text(
+        ["Answer", "Final message", "Results", "Your files"]
+    )
     expect(ending.get_by_role("heading", name="Answer")).to_be_in_viewport()
     expect(outputs.get_by_role("button", name="Enlarge ")).to_have_count(7)
     expect(outputs.locator("audio")).to_have_attribute("aria-label", "tone.wav")
@@ -57,6 +63,25 @@ def test_the_answer_comes_first_and_the_output_files_follow(stage: Stage, look: 
     expect(outputs.locator(".pages").get_by_role("button")).to_have_text(["page.html"])
     expect(outputs.locator(".inputs li")).to_have_text(["rows.csv8 B"])
     assert stage.page.evaluate("document.documentElement.scrollWidth") <= look.size[0]
+
+
+def test_a_short_answer_is_large_and_the_message_that_explains_it_stands_below(
+    stage: Stage,
+) -> None:
+    text = "There are **42** birds, 7 of them gulls."
+    steps = [*step(1, bash("wc -l rows.csv", "42")), *step(2, SUBMIT, text=text)]
+    stage.mount("timeline", run=[started(), *steps, ended(answer="42")])
+    ending = stage.timeline.get_by_role("region", name="Answer")
+    answer = ending.locator(".answer")
+    expect(answer).to_have_text("42")
+    assert answer.evaluate("each => parseFloat(getComputedStyle(each).fontSize)") >= 24
+    message = ending.get_by_role("region", name="Final message")
+    expect(message.locator("strong")).to_have_text("42")
+    expect(stage.step(2).locator(".step-text")).to_be_hidden()  # it is not shown twice
+    stage.reload()
+    expect(message.locator("strong")).to_have_text("42")
+    stage.run.add(continued("Sure?"), *step(3, text="Yes."), ended("answered", answer="Yes."))
+    expect(ending.last.locator(".final-message")).to_have_count(0)
 
 
 def test_a_file_card_shows_the_first_lines_and_opens_the_preview(stage: Stage) -> None:
@@ -84,6 +109,40 @@ def test_a_finished_run_opens_at_its_answer_at_any_window_size(
         }"""
     )
     expect(stage.timeline.get_by_role("heading", name="Answer")).to_be_in_viewport()
+
+
+def mount_unconfined(stage: Stage, title: str) -> None:
+    """Open a recorded run in a browser that cannot keep a page offline, as Firefox."""
+    stage.use_routes(LocalRoutes(stage.data))
+    unconfined = "<script>parent.postMessage({ confined: false }, '*')</script>"
+    stage.answer("/frames/confinement", page(unconfined))
+    stage.mount(*ALL)
+    stage.page.locator(".recorded").get_by_role("button", name=title).click()
+    stage.button("Pause").click()
+    stage.button("Live").click()
+
+
+def test_the_studios_own_page_is_shown_at_once_where_it_cannot_be_confined(stage: Stage) -> None:
+    mount_unconfined(stage, "Map a journey")
+    result = stage.timeline.locator(".outputs .pages iframe")
+    expect(result).to_have_attribute("sandbox", "")
+    expect(stage.timeline.get_by_text("This browser cannot keep a page offline")).to_have_count(0)
+    stage.file("journey.html").click()
+    preview = stage.workspace.locator(".preview iframe")
+    expect(preview).to_have_attribute("sandbox", "")
+    stage.workspace.get_by_role("button", name="Run scripts").click()
+    for frame in (preview, result):  # one choice for a file, wherever it is shown
+        expect(frame).to_have_attribute("sandbox", "allow-scripts")
+
+
+def test_another_page_asks_once_where_it_cannot_be_confined(stage: Stage) -> None:
+    outputs = mount(stage, is_confined=False)
+    ask = outputs.locator(".pages .message")
+    expect(ask).to_contain_text("This browser cannot keep a page offline")
+    assert ask.evaluate("each => getComputedStyle(each).textAlign") == "center"
+    outputs.get_by_role("button", name="Show without scripts").click()
+    expect(outputs.locator(".pages iframe")).to_have_attribute("sandbox", "")
+    expect(outputs.get_by_role("button", name="Run scripts")).to_be_visible()
 
 
 def test_images_open_in_a_lightbox_with_next_and_previous(stage: Stage) -> None:

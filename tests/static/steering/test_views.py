@@ -61,7 +61,7 @@ def test_only_the_owner_decides_on_a_call_that_waits(stage: Stage, look: Look) -
     who = "your" if look.can_edit else "the owner’s"
     expect(approval(stage)).to_contain_text(f"Waits for {who} approval: it deletes files.")
     expect(stage.state).to_contain_text("waiting for approval")
-    names = ["Allow", "Edit…", "Deny…"] if look.can_edit else []
+    names = ["Allow a", "Edit… e", "Deny… d"] if look.can_edit else []
     expect(approval(stage).locator("button")).to_have_text(names)
     check_accessible(stage, "#timeline")
     stage.run.add(CallReviewed(step=1, call_id="call-1-1", decision="allowed"))
@@ -89,6 +89,30 @@ def test_a_call_is_allowed_once_its_end_was_in_view(stage: Stage) -> None:
     check_accessible(stage, "#timeline")
     allow.click()
     stage.wait_until(lambda: bool(stage.asked("approval", "POST")))
+
+
+def test_after_a_decision_the_focus_goes_to_the_next_call_that_waits(stage: Stage) -> None:
+    stage.answer("approval", {}, "POST")
+    stage.run.send_steering(WAITING)
+    stage.mount("header", "timeline", "attachments", run=asking())
+    said = stage.page.locator(".announcer")
+    expect(said).to_have_text("Step 1 waits for your approval: rm -rf output")
+    approval(stage).get_by_role("button", name="Allow").press("Enter")
+    stage.wait_until(lambda: bool(stage.asked("approval", "POST")))
+    stage.run.send_steering(WORKING)
+    decided = CallReviewed(step=1, call_id="call-1-1", decision="allowed")
+    events = list(step(2, replace(bash("curl x"), is_running=True)))[:-1]
+    asks = ApprovalRequested(
+        step=2, call_id="call-2-1", name="execute_bash", arguments={"command": "curl x"},
+        summary="curl x", reasons=("network",),
+    )  # fmt: skip
+    stage.run.add(decided, *step_end(1), *events, asks)
+    waiting = WaitingCall(2, "call-2-1", "execute_bash", {"command": "curl x"}, ("network",))
+    stage.run.send_steering(replace(WORKING, waiting=waiting, version=3))
+    expect(stage.step(2).get_by_role("group", name="Approval")).to_be_focused()
+    expect(said).to_have_text("Step 2 waits for your approval: curl x")
+    stage.page.keyboard.press("a")
+    stage.wait_until(lambda: len(stage.asked("approval", "POST")) == 2)
 
 
 def test_hidden_characters_of_a_call_are_codes_while_it_is_written_and_in_the_status_line(

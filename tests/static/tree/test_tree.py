@@ -63,7 +63,7 @@ class TreeStage:
 
     def names(self) -> list[str]:
         rows = self.tree.get_by_role("treeitem").all()
-        return [str(row.get_attribute("aria-label")) for row in rows]
+        return [str(row.locator(".name").get_attribute("title")) for row in rows]
 
     def choose_in_menu(self, row: str, *path: str) -> None:
         self.row(row).click(button="right")
@@ -262,7 +262,7 @@ def test_ten_thousand_files_in_one_folder_can_be_scrolled_and_opened(tree: TreeS
     assert tree.tree.locator(".row").count() < 100
     tree.row("0.txt").click()
     tree.press("End")
-    expect(tree.focused).to_have_attribute("aria-label", "9999.txt")
+    expect(tree.focused).to_have_attribute("aria-label", re.compile(r"^9999\.txt, "))
     expect(tree.focused).to_have_attribute("aria-posinset", "10000")
     assert tree.tree.locator(".row").count() < 100
     tree.press("Enter")

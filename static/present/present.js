@@ -1,0 +1,85 @@
+// Presentation: large type, no composer, the result as large as it goes. The key p begins it, Escape ends it.
+
+import { h, iconButton, loadStyles, waitForElement } from "../core/dom.js";
+import { emit, on, currentRun } from "../core/event_stream.js";
+import { isPresenting } from "./presenting.js";
+
+const root = document.documentElement;
+const TYPING = "input, textarea, select, [contenteditable], dialog";
+const PRESSED_BY_SPACE = "button, a, summary, audio, video";
+
+/** What keys do on stage, those of a presenter's remote among them. */
+const ACTIONS = {
+  ArrowRight: "next",
+  PageDown: "next",
+  ArrowLeft: "previous",
+  PageUp: "previous",
+  " ": "play",
+  r: "result",
+  b: "blank",
+  ".": "blank",
+  p: "end",
+  Escape: "end",
+};
+const OF_A_RUN = new Set(["next", "previous", "play", "result"]); // other views scroll by these keys
+
+/** Begin or end the presentation of what is shown. */
+async function togglePresentation(begin = !isPresenting()) {
+  if (begin === isPresenting()) return;
+  if (begin) await loadStyles("present/present.css");
+  root.toggleAttribute("data-presenting", begin);
+  for (const name of ["blank", "resultAlone", "stage"]) delete root.dataset[name];
+  if (begin) /** @type {HTMLElement} */ (document.activeElement)?.blur?.();
+  fillScreen(begin);
+  emit("presenting", begin);
+}
+
+/** Fill the screen where the browser allows it; leaving full screen ends the presentation, too. */
+function fillScreen(begin) {
+  if (begin && !document.fullscreenElement)
+    root.requestFullscreen?.().catch(() => {}); // the page stays as it is
+  else if (!begin && document.fullscreenElement) document.exitFullscreen();
+}
+
+document.addEventListener("fullscreenchange", () => document.fullscreenElement || togglePresentation(false));
+
+/** Whether there is something to present. */
+const presentable = () => currentRun.started || Boolean(root.dataset.view);
+
+document.addEventListener(
+  "keydown",
+  (event) => {
+    if (document.querySelector("dialog[open]") || !isPlain(event)) return;
+    const { key } = event;
+    const target = /** @type {Element} */ (event.target);
+    if (isPresenting()) {
+      if (!actOn(key, target)) return;
+    } else if (key === "p" && presentable() && !target.closest?.(TYPING)) togglePresentation();
+    else return;
+    event.preventDefault();
+    event.stopImmediatePropagation(); // Escape would stop the run
+  },
+  true,
+);
+
+/** Do what a key does on stage; return whether it does anything. */
+function actOn(key, target) {
+  const action = Object.hasOwn(ACTIONS, key) ? ACTIONS[key] : "";
+  if (!action || target.closest?.(TYPING) || (key === " " && target.closest?.(PRESSED_BY_SPACE))) return false;
+  if (root.dataset.view && OF_A_RUN.has(action)) return false;
+  if ("blank" in root.dataset || action === "blank") root.toggleAttribute("data-blank");
+  else if (action === "end") togglePresentation(false);
+  else if (action === "result") root.toggleAttribute("data-result-alone");
+  else emit("stage", action);
+  return true;
+}
+
+const isPlain = ({ ctrlKey, metaKey, altKey, isComposing }) => !ctrlKey && !metaKey && !altKey && !isComposing;
+
+on("present", () => togglePresentation());
+on("reset", () => presentable() || togglePresentation(false));
+
+// Out of the presentation by pointer, and what the keys do for who has not read about them.
+const end = iconButton("close", "End the presentation (Escape)", () => togglePresentation(false), { class: "quiet end-presentation" });
+const keys = h("span", { class: "stage-keys", "aria-hidden": "true" }, "← → step · space plays · r result · b blank · Esc ends");
+waitForElement(".app-header").then((header) => header.append(keys, end));

@@ -1,0 +1,3 @@
+// Whether the page is presented, which present.js begins and ends.
+
+export const isPresenting = () => "presenting" in document.documentElement.dataset;

@@ -1,0 +1,153 @@
+"""A run on stage: the step in play beside what it made, the keys, the end, on every projector."""
+
+import re
+from dataclasses import replace
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.support.component.accessibility import check_accessible
+from tests.support.component.events import SUBMIT, bash, ended, started, step, step_end
+from tests.support.component.routes import LocalRoutes
+from tests.support.component.stage import ALL, Look, Stage, looks
+from tests.support.tab import NARROW
+
+pytestmark = pytest.mark.component
+
+PROJECTORS = ((1280, 720), (1920, 1080), (2560, 1440))
+SMALLEST = """() => Math.min(...[...document.querySelectorAll(
+    '.app-header *, .thread *, .preview .header *, .difference .about *')]
+  .filter((each) => [...each.childNodes].some(({nodeType, data}) => nodeType === 3 && data.trim()))
+  .filter((each) => each.checkVisibility({opacityProperty: true, visibilityProperty: true}))
+  .filter((each) => each.offsetWidth > 1)
+  .map((each) => parseFloat(getComputedStyle(each).fontSize) * each.currentCSSZoom))"""
+"""The size of the smallest text on stage, in pixels of the screen."""
+IN_VIEW = """(step) => {
+  const box = step.getBoundingClientRect();
+  const thread = document.querySelector('.timeline .thread').getBoundingClientRect();
+  const inside = box.top >= thread.top - 1 && box.bottom <= thread.bottom + 1;
+  const fills = box.height > thread.height;
+  return inside || (fills && box.top < thread.bottom && box.bottom > thread.top);
+}"""
+
+
+def show_recording(stage: Stage, title: str = "Map a journey", look: Look | None = None) -> None:
+    """Open a recorded run from the first screen, at its end."""
+    stage.use_routes(LocalRoutes(stage.data))
+    stage.mount(*ALL, look=look)
+    stage.page.locator(".recorded").get_by_role("button", name=title).click()
+    stage.button("Pause").click()
+    stage.button("Live").click()
+    expect(stage.timeline.get_by_role("region", name="Answer")).to_be_visible()
+
+
+def expect_step(stage: Stage, number: int) -> None:
+    shown = stage.page.locator(".step.onstage")
+    expect(shown).to_have_attribute("data-step", str(number))
+    expect(stage.page.locator(".stage-figures")).to_contain_text(f"step {number}")
+    stage.wait_until(lambda: bool(shown.evaluate(IN_VIEW)))
+
+
+def test_a_run_is_presented_step_by_step_beside_what_it_made(stage: Stage) -> None:
+    show_recording(stage, look=Look(size=PROJECTORS[0]))
+    root, keys = stage.page.locator("html"), stage.page.keyboard
+    stage.button("Present").click()
+    expect(root).to_have_attribute("data-stage", "end")
+    expect(stage.task).to_be_hidden()
+    expect(stage.timeline.locator(".round-end .answer")).to_be_in_viewport()
+    for number in (6, 5, 4):
+        keys.press("PageUp")
+        expect_step(stage, number)
+    keys.press("ArrowLeft")
+    expect_step(stage, 3)
+    preview = stage.page.get_by_role("group", name="Preview")
+    expect(preview).to_contain_text("track.py")
+    expect(preview).to_contain_text("changed by step 3")
+    expect(stage.step(2)).to_be_visible()
+    expect(stage.step(4)).to_be_hidden()
+    height = stage.step(2).evaluate("step => step.getBoundingClientRect().height")
+    assert height < 40, "a step that is over is one line"
+
+    keys.press("r")
+    expect(stage.timeline).to_be_hidden()
+    expect(preview).to_be_visible()
+    keys.press("r")
+    keys.press("b")
+    expect(root).to_have_attribute("data-blank", "")
+    keys.press("ArrowRight")  # only brings the picture back
+    expect(root).not_to_have_attribute("data-blank", "")
+    expect_step(stage, 3)
+    keys.press(" ")
+    expect(root).to_have_attribute("data-playback", "playing")
+    keys.press(" ")
+    expect(root).not_to_have_attribute("data-playback", "playing")
+    for _ in range(8):
+        keys.press("ArrowRight")
+    expect(root).to_have_attribute("data-stage", "end")
+    keys.press("Escape")
+    expect(stage.task).to_be_visible()
+    expect(stage.page.locator(".onstage")).to_have_count(0)
+
+
+@pytest.mark.parametrize("size", PROJECTORS, ids=str)
+def test_nothing_on_stage_is_small(stage: Stage, size: tuple[int, int]) -> None:
+    show_recording(stage, look=Look(size=size))
+    keys = stage.page.keyboard
+    keys.press("p")
+    expect(stage.page.locator("html")).to_have_attribute("data-stage", "end")
+    least = 18 * size[1] / 720 * 0.9 if size[1] > 720 else 18
+    assert stage.page.evaluate(SMALLEST) >= least
+    for number in (6, 5, 4, 3):
+        keys.press("ArrowLeft")
+        expect_step(stage, number)
+    expect(stage.page.get_by_role("group", name="Preview")).to_contain_text("changed by step 3")
+    assert stage.page.evaluate(SMALLEST) >= least
+
+
+def test_a_run_that_works_is_presented_live_to_its_answer(stage: Stage) -> None:
+    going = replace(bash("sleep 600", "rendering"), is_running=True)
+    stage.mount(
+        *ALL, run=[started("Chart it"), *step(1, bash("ls"), text="I look."), *step(2, going)]
+    )
+    stage.page.evaluate("document.activeElement.blur()")
+    stage.page.keyboard.press("p")
+    expect(stage.page.locator(".app-header .live-badge")).to_contain_text("LIVE")
+    expect_step(stage, 2)
+    stage.run.add(*step_end(2), *step(3, bash("seq 60", "line\n" * 60), text="Now I count."))
+    expect_step(stage, 3)
+    text = "There are **42** birds."
+    stage.run.add(*step(4, SUBMIT, text=text), ended(answer="42"))
+    expect(stage.page.locator("html")).to_have_attribute("data-stage", "end")
+    answer = stage.timeline.locator(".round-end .answer")
+    expect(answer).to_have_text("42")
+    assert answer.evaluate("e => parseFloat(getComputedStyle(e).fontSize) * e.currentCSSZoom") > 40
+    expect(stage.timeline.get_by_role("region", name="Final message")).to_contain_text("42 birds")
+    expect(stage.page.locator(".app-header .live-badge")).to_be_hidden()
+
+
+def test_the_pointer_can_be_seen_and_ends_the_presentation(stage: Stage) -> None:
+    stage.mount(*ALL, run=[started(), *step(1, bash("ls")), ended(answer="Done.")])
+    stage.button("Present").click()
+    cursor = stage.thread.evaluate("thread => getComputedStyle(thread).cursor")
+    assert re.search(r"pointer\.svg.* 24 24", cursor)
+    assert stage.page.evaluate(
+        "fetch(new URL('/ui/present/pointer.svg', location.href)).then(({ok}) => ok)"
+    )
+    stage.button("End the presentation (Escape)").click()
+    expect(stage.task).to_be_visible()
+
+
+@pytest.mark.parametrize("look", looks(["owner"], [PROJECTORS[0], NARROW]), ids=str)
+def test_the_stage_is_accessible_and_fits(stage: Stage, look: Look) -> None:
+    stage.mount(
+        *ALL,
+        run=[started(), *step(1, bash("ls"), text="I look."), *step(2, bash("no", exit_code=1))],
+        look=look,
+    )
+    stage.page.evaluate("document.activeElement.blur()")
+    stage.page.keyboard.press("p")
+    expect_step(stage, 2)
+    check_accessible(stage, ".gradio-container")
+    stage.run.add(ended(answer="Done."))
+    expect(stage.page.locator("html")).to_have_attribute("data-stage", "end")
+    check_accessible(stage, ".gradio-container")
