@@ -8,6 +8,7 @@ import { MAX_FRAMES, pageFigure, closeFrames } from "./framed_result.js";
 import { caption, downloadLink, openButton, rawUrl, fileVersion } from "./output_file.js";
 import { fetchJson } from "../core/loading/fetch.js";
 
+const POSTER = 0.1; // seconds: the first frame of a video is often black, and WebKit shows none without a time
 const REFRESH_MS = 500; // ms between two requests while files are written
 const ANSWER_FILE = "output/answer.txt";
 const collator = new Intl.Collator(undefined, { numeric: true });
@@ -154,7 +155,11 @@ function mediaFigure(file, element, name) {
 const audioPlayer = (file) => mediaFigure(file, h("audio", { src: rawUrl(file), controls: true, preload: "metadata", "aria-label": file.name }), "audio file");
 
 const videoPlayer = (file) =>
-  mediaFigure(file, h("video", { src: rawUrl(file), controls: true, preload: "metadata", playsinline: true, "aria-label": file.name }), "video");
+  mediaFigure(
+    file,
+    h("video", { src: `${rawUrl(file)}#t=${POSTER}`, controls: true, preload: "metadata", playsinline: true, "aria-label": file.name }),
+    "video",
+  );
 
 function fileCard(file, message = "") {
   const { lines } = file;

@@ -1,15 +1,19 @@
-"""The page in Firefox and in WebKit, where they differ from Chromium."""
+"""The page in Firefox and in WebKit: its main paths, and where they differ from Chromium."""
 
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Any, Protocol
 
 import pytest
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agent.settings import Settings
-from tests.support.browser.firefox import open_in_firefox
+from tests.support.browser.firefox import control_firefox, open_in_firefox
 from tests.support.browser.webkit import open_webkit
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Endpoint, Turn
+from tests.support.models.turns import SUBMIT, bash
 from tests.support.server import create_app, run_server, serve_studio, wait_until
 
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(300)]
@@ -50,3 +54,102 @@ def test_webkit_shows_a_step_while_the_model_writes_it(tmp_path: Path) -> None:
         text = "document.querySelector('.reasoning-text')"
         page.wait_for(f"{text}?.checkVisibility({{ contentVisibilityAuto: true }})")
         assert page.evaluate(f"{text}.closest('.batch').offsetHeight >= {text}.offsetHeight")
+
+
+class ControlledPage(Protocol):
+    """A page in a browser that WebDriver controls."""
+
+    def goto(self, url: str) -> None: ...
+    def evaluate(self, expression: str) -> Any: ...
+    def wait_for(self, expression: str) -> None: ...
+    def type(self, selector: str, text: str) -> None: ...
+    def press(self, *keys: str) -> None: ...
+    def click(self, selector: str) -> None: ...
+    def choose_file(self, selector: str, path: Path) -> None: ...
+
+
+Open = Callable[[Path], AbstractContextManager[ControlledPage]]
+
+
+@contextmanager
+def _webkit(_profile: Path) -> Iterator[ControlledPage]:
+    with open_webkit() as page:
+        yield page
+
+
+BROWSERS = pytest.mark.parametrize(
+    "open_browser", [control_firefox, _webkit], ids=["firefox", "webkit"]
+)
+MOUNTED = "'mounted' in document.documentElement.dataset"
+SHOWN = "[...document.querySelectorAll({selector!r})].some((each) => each.checkVisibility())"
+
+
+def shown(selector: str) -> str:
+    """Return the expression for: an element of a selector is visible."""
+    return SHOWN.format(selector=selector)
+
+
+@BROWSERS
+def test_a_run_streams_is_played_and_presented(tmp_path: Path, open_browser: Open) -> None:
+    given = tmp_path / "given.txt"
+    given.write_text("Terns winter here.")
+    turns = [
+        bash("cat input/given.txt; echo 42 > output/answer.txt", text="I **read** it."),
+        bash("echo '<h1>Terns</h1>' > output/page.html", text="I write a page."),
+        SUBMIT,
+    ]
+    with (
+        Endpoint(turns) as endpoint,
+        serve_studio(tmp_path / "data", base_url=endpoint.url, model="m", builtin=False) as url,
+        open_browser(tmp_path / "profile") as page,
+    ):
+        page.goto(url)
+        page.wait_for(MOUNTED)
+        page.wait_for("document.querySelectorAll('.welcome .tile').length === 6")
+        assert page.evaluate("performance.getEntriesByType('navigation').length") == 1
+        page.choose_file("input[type=file]", given)
+        page.wait_for(
+            "document.querySelector('.chip.upload, .tree')?.textContent.includes('given')"
+        )
+        page.type("#task textarea", "Count the terns")
+        page.click("#run")
+        page.wait_for(shown(".round-end .answer"))
+        assert page.evaluate("document.querySelector('.round-end .answer').textContent") == "42"
+        page.wait_for(shown("#step-1 .step-text strong"))
+        page.wait_for(shown(".outputs .pages"))
+
+        # Played, at a speed at which each step is seen.
+        page.click(".time-bar .main")
+        page.wait_for("document.documentElement.dataset.playback === 'playing'")
+        page.wait_for("!('playback' in document.documentElement.dataset)")
+        page.wait_for(shown(".round-end .answer"))
+
+        page.evaluate("document.activeElement.blur()")
+        page.press("p")
+        page.wait_for("document.documentElement.dataset.stage === 'end'")
+        page.press("b")
+        page.wait_for("'blank' in document.documentElement.dataset")
+        page.press("b")
+        page.evaluate("document.querySelector('.end-presentation').click()")
+        page.wait_for(shown("#composer"))
+
+
+@BROWSERS
+def test_the_first_demonstration_ends_in_its_page(tmp_path: Path, open_browser: Open) -> None:
+    with (
+        serve_studio(tmp_path / "data", builtin=False) as url,
+        open_browser(tmp_path / "profile") as page,
+    ):
+        page.goto(url)
+        page.wait_for(MOUNTED)
+        page.wait_for(shown(".recorded button"))
+        page.click(".recorded button")
+        page.wait_for("document.documentElement.dataset.playback === 'playing'")
+        page.evaluate("document.querySelector('.time-bar .main').click()")
+        page.evaluate("document.querySelector('.moment button').click()")
+        page.wait_for(shown(".outputs .pages iframe"))
+        warning = "document.querySelector('.outputs').textContent.includes('cannot keep')"
+        assert not page.evaluate(warning)
+        assert page.evaluate("document.querySelector('.outputs iframe').sandbox.value") in (
+            "", "allow-scripts",
+        )  # fmt: skip

@@ -2,7 +2,7 @@
 
 import { h, icon } from "../../core/dom.js";
 import { formatBytes } from "../../core/format.js";
-import { apiUrl, on, runApiUrl } from "../../core/event_stream.js";
+import { apiUrl, currentRun, on, runApiUrl } from "../../core/event_stream.js";
 import { fetchJson } from "../../core/loading/fetch.js";
 import { isConfined, confinementPrompt } from "./confined_page.js";
 import { messageView, quietButton } from "../parts.js";
@@ -20,6 +20,8 @@ const NOTES = {
   off: "Scripts are disabled in this view.",
 };
 const openPages = new Set();
+/** What the user chose for a page, by its address: the same in the preview and among the results. */
+const choices = new Map();
 
 addEventListener("message", (event) => openPages.forEach((page) => page.onMessage(event)));
 on("workspace", ({ folders }) => openPages.forEach((page) => page.onFilesChanged(folders)));
@@ -37,6 +39,7 @@ class HtmlPreview {
     this.scroll = { x: 0, y: 0 };
     this.loaded = new Map(); // path → modification time; null until known
     this.path = file.path;
+    this.isHarmless = isDemonstration() && !first.external_urls.length;
     this.step = (file.step ?? null) === null ? null : Number(file.step);
     this.addTools(first);
     openPages.add(this);
@@ -88,14 +91,26 @@ class HtmlPreview {
     this.tokenTime = Date.now();
   }
 
+  /** The user has chosen whether scripts run: for this file, wherever it is shown. */
   setScripts(scripts) {
+    choices.set(runApiUrl(this.file.path), scripts);
+    for (const page of openPages) if (page.file.path === this.file.path) page.useScripts(scripts);
+  }
+
+  useScripts(scripts) {
     this.scripts = scripts;
     return this.reload(true);
   }
 
+  /** How scripts run; empty where the user is to choose. A demonstration of the studio contacts no other host. */
+  async scriptMode() {
+    if (await isConfined()) return "confined";
+    return choices.get(runApiUrl(this.file.path)) ?? (this.isHarmless ? "off" : "");
+  }
+
   /** Load the page next to the current one, and replace that when the new one is ready. */
   async show() {
-    this.scripts ||= (await isConfined()) ? "confined" : "";
+    this.scripts ||= await this.scriptMode();
     if (this.closed) return;
     if (!this.scripts) return void this.frames.replaceChildren(confinementPrompt((scripts) => this.setScripts(scripts)));
     try {
@@ -223,6 +238,9 @@ class HtmlPreview {
     this.reload();
   }
 }
+
+/** Whether the studio's own script made the files of the run. */
+const isDemonstration = () => currentRun.status?.metered === false && !currentRun.imported;
 
 const base = () => new URL("..", apiUrl("")).href;
 

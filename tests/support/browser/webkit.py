@@ -37,6 +37,15 @@ class WebKitPage:
     def type(self, selector: str, text: str) -> None:
         self._post(f"element/{self._find(selector)}/value", text=text)
 
+    def press(self, *keys: str) -> None:
+        kinds = ("keyDown", "keyUp")
+        actions = [{"type": kind, "value": key} for key in keys for kind in kinds]
+        self._post("actions", actions=[{"type": "key", "id": "keyboard", "actions": actions}])
+
+    def choose_file(self, selector: str, path: Path) -> None:
+        """Choose a file in a field."""
+        self._post(f"element/{self._find(selector)}/value", text=str(path))
+
     def click(self, selector: str) -> None:
         self._post(f"element/{self._find(selector)}/click")
 
