@@ -15,6 +15,7 @@ from agent.experiments.description import title_of
 from agent.experiments.experiment import Experiment, Kind, remaining_seconds
 from agent.experiments.folder import Key, RunEntry
 from agent.experiments.outcomes import has_answer, infrastructure, missing
+from agent.experiments.preflight.checks import preflight
 from agent.experiments.publish.publication import published
 from agent.experiments.schedule import is_builtin
 from agent.experiments.scoring import is_stored, judge_access
@@ -92,6 +93,30 @@ class ExperimentManager:
             live, participants = self._create_comparison(request, user)
         self._carry_out(live, missing(live.folder, {}), participants, user)
         return live.folder.id
+
+    def check(self, request: EvaluationRequest, user: User) -> dict[str, Any]:
+        """Return what an evaluation needs and what it will take; nothing is started.
+
+        Models that were not tested are tested, and the judge judges an example.
+        """
+        uploads = self._runs.workspace(request.inputs) if request.inputs else None
+        settings = self._settings
+        with loaded_suites(request, uploads, user) as suites:
+            definition, participants = define(request, suites, settings, user)
+            text = suites[0].tasks[0].text
+            models = {
+                at: model_for(each.for_task(text), settings, user)
+                for at, each in enumerate(participants.members)
+            }
+            asked = participants.judge
+            judge = judge_access(
+                definition.judge, model_for(asked, settings, user) if asked else None
+            )
+            found = preflight(
+                definition, suites, models, judge, settings, [settings.data],
+                definition.concurrency, owner=user.id,
+            )  # fmt: skip
+        return found.to_json()
 
     def create_from_runs(self, run_ids: Sequence[str], title: str, user: User) -> str:
         """Compare runs of the same task and inputs that exist; return the comparison's id."""

@@ -81,6 +81,16 @@ class ExperimentRoutes(Routes):
         """Start an evaluation: ``{"id": …}``."""
         return await self._create(EvaluationRequest, request)
 
+    @at("/api/evaluations/check", method="POST")
+    async def check_evaluation(self, request: Request) -> Response:
+        """Check what an evaluation needs and estimate what it takes, before it is started."""
+        access = get_access(request)
+        asked: Any = parse(EvaluationRequest, await read_json(request))
+        if asked.inputs:
+            await run_sync(access.require_edit, asked.inputs)
+        async with self._limiter.slot(access.limiter_key):
+            return json_response(await run_sync(self._manager.check, asked, access.user))
+
     async def _create(self, kind: type[ExperimentRequest], request: Request) -> Response:
         access = get_access(request)
         user = access.user

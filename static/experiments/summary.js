@@ -92,8 +92,10 @@ export class Progress {
     this.text.textContent = facts.filter(Boolean).join(" · ");
     this.elsewhere.hidden = !elsewhere;
     this.elsewhere.textContent = elsewhere;
-    const suite = ({ title, sample, tasks, licence, extraction }) =>
-      `${title}: ${plural(tasks, "task")}${sample ? " of this project, not the authors’" : `, ${licence}`}${extraction === "reference" ? ", answers read as by the paper’s reward" : ""}`;
-    this.suites.textContent = `${suites.map(suite).join(" · ")} · ${plural(members.length, "member")}, ${plural(repetitions, "repetition")}`;
+    const alike = suites.every((each) => (each.repetitions ?? repetitions) === repetitions);
+    const times = (count) => (alike ? "" : count === 1 ? " once" : `, ${formatNumber(count)} times each`);
+    const suite = ({ title, sample, tasks, licence, extraction, repetitions: count }) =>
+      `${title}: ${plural(tasks, "task")}${times(count)}${sample ? " of this project, not the authors’" : `, ${licence}`}${extraction === "reference" ? ", answers read as by the paper’s reward" : ""}`;
+    this.suites.textContent = `${suites.map(suite).join(" · ")} · ${plural(members.length, "member")}${alike ? `, ${plural(repetitions, "repetition")}` : ""}`;
   }
 }

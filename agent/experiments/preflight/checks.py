@@ -16,8 +16,9 @@ from agent.experiments.suite import EvalTask, Suite
 from agent.grading.checks import Check, Expected, JudgeAccess
 from agent.grading.grade import grade
 from agent.models.base import Model
-from agent.models.endpoint.deferred import passport_of
+from agent.models.endpoint.deferred import DeferredEndpointModel, passport_of
 from agent.models.passport.ensure import ensure_tested
+from agent.models.passport.passport import Passport
 from agent.settings import Settings
 from agent.util.stop import Stop
 from agent.util.text import plural
@@ -70,15 +71,17 @@ def preflight(
     concurrency: int,
     stop: Stop | None = None,
     on_test: Callable[[Sequence[int]], None] = lambda _: None,
+    owner: str | None = None,
 ) -> Preflight:
     """Check what an evaluation needs; models that were not tested are tested, which costs little.
 
     Args:
         models: The models of the members, by index; without those that other machines reach.
         places: The data folders with earlier evaluations, for the estimate.
+        owner: Whose evaluations these are; None for anybody's.
     """
     stop = stop or Stop()
-    expected = estimate(definition, suites, places, concurrency)
+    expected = estimate(definition, suites, places, concurrency, owner)
     findings = (
         *_libraries(suites),
         *_judge(suites, judge, stop),
@@ -142,7 +145,7 @@ def _models(
 
 
 def _passport(label: str, mode: str, model: Model) -> Finding:
-    passport = passport_of(model)
+    passport = _known_passport(model)
     if passport is None:
         return Finding(label, "ok", f"{model.name} answers without an endpoint.")
     context = passport.context_tokens
@@ -152,13 +155,20 @@ def _passport(label: str, mode: str, model: Model) -> Finding:
     return Finding(label, "ok", f"{model.name} was tested. Context length: {length}.")
 
 
+def _known_passport(model: Model) -> Passport | None:
+    """Return a model's passport as it is after the tests; None if there is none."""
+    if isinstance(model, DeferredEndpointModel) and model.passports is not None:
+        return model.passports.find(model.config.base_url, model.config.model)
+    return passport_of(model)
+
+
 def _contexts(
     definition: Experiment, suites: Sequence[Suite], models: Mapping[int, Model]
 ) -> Iterator[Finding]:
     """Yield the suites whose longest task does not fit into a context in plain mode."""
     longest = {suite.title: max(map(_tokens, suite.tasks)) for suite in suites}
     for index, member in enumerate(definition.members):
-        passport = passport_of(models[index]) if index in models else None
+        passport = _known_passport(models[index]) if index in models else None
         context = passport.context_tokens if passport else None
         if member.mode != "plain" or context is None:
             continue

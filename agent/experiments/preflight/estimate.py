@@ -58,14 +58,21 @@ class _Group:
 
 
 def estimate(
-    definition: Experiment, suites: Sequence[Suite], places: Iterable[Path], concurrency: int
+    definition: Experiment,
+    suites: Sequence[Suite],
+    places: Iterable[Path],
+    concurrency: int,
+    owner: str | None = None,
 ) -> Estimate:
     """Estimate an evaluation from earlier runs of the same suites, models and modes.
 
     Args:
         places: The data folders with earlier evaluations.
+        owner: Whose evaluations these are; None for anybody's.
     """
-    earlier = _earlier_runs(suites, definition.members, places)
+    folders = [each for place in places for each in ExperimentFolder.all(place, "evaluation")]
+    own = [each for each in folders if owner in (None, each.owner)]
+    earlier = _earlier_runs(suites, definition.members, own)
     groups = [
         _Group(
             len(suite.tasks) * definition.repetitions_of(suite),
@@ -109,12 +116,11 @@ def _basis(groups: Sequence[_Group], known: int) -> str:
 
 
 def _earlier_runs(
-    suites: Sequence[Suite], members: Sequence[Member], places: Iterable[Path]
+    suites: Sequence[Suite], members: Sequence[Member], folders: Sequence[ExperimentFolder]
 ) -> Mapping[_Key, list[RunMetrics]]:
     """Return the figures of ended runs in earlier evaluations, newest first, a few of each."""
     wanted = {(suite.name, member.model, member.mode) for suite in suites for member in members}
     found: dict[_Key, list[RunMetrics]] = {key: [] for key in wanted}
-    folders = [each for place in places for each in ExperimentFolder.all(place, "evaluation")]
     for folder in sorted(folders, key=lambda each: -each.definition.created)[:_MAX_EVALUATIONS]:
         with suppress(RunError):
             _collect(folder, found)

@@ -8,6 +8,7 @@ import { openDialog } from "../../core/widgets/dialog.js";
 import { domainName } from "../words.js";
 import { field, judgeFields, number } from "./form.js";
 import { judgeRequest } from "./member.js";
+import { preflightScreen } from "./preflight.js";
 import { keyOf, settingsUrl, StartForm } from "./start_form.js";
 
 /** Open the dialog. */
@@ -21,6 +22,7 @@ class EvaluateDialog extends StartForm {
     super("evaluation", 1);
     this.rows = [];
     this.numbers = { repetitions: 1, atOnce: 4, limit: null };
+    this.preset = "";
     this.judge = { model: "", baseUrl: settingsUrl(), prompt: "", apiKey: "", votes: 4 };
     this.suites = h("ul", { class: "suites", "aria-busy": "true" }, h("li", { class: "dim" }, "Loading the suites…"));
     const amount = (label, name, attributes) => {
@@ -30,6 +32,13 @@ class EvaluateDialog extends StartForm {
       };
       return field(label, number(this.numbers[name], set, { min: 1, step: 1, ...attributes }));
     };
+    this.presetChoice = h(
+      "select",
+      { onchange: ({ target }) => this.choosePreset(target.value) },
+      h("option", { value: "" }, "None"),
+      h("option", { value: "paper" }, "As in the paper"),
+    );
+    this.repetitions = amount("Repetitions", "repetitions", { max: 64 });
     const votes = number(this.judge.votes, (value) => (this.judge.votes = value ?? 4), { min: 1, max: 20, step: 1 });
     this.judgeSection = h(
       "section",
@@ -38,8 +47,9 @@ class EvaluateDialog extends StartForm {
       h("p", {}, "Answers of the chosen suites are scored by a model."),
       h("div", { class: "judge" }, ...judgeFields(this.judge, () => this.update()), field("Votes", votes)),
     );
-    this.dialog = openDialog(
-      { name: "evaluate", title: "Evaluate" },
+    this.form = h(
+      "div",
+      {},
       h("p", {}, "Tasks with known answers, for each member: plain and in the sandbox. Every run counts for quotas and limits."),
       h("h3", {}, "Suites"),
       this.suites,
@@ -49,13 +59,16 @@ class EvaluateDialog extends StartForm {
       h(
         "div",
         { class: "numbers" },
-        amount("Repetitions", "repetitions", { max: 64 }),
+        field("Preset", this.presetChoice),
+        this.repetitions,
         amount("At once", "atOnce", { max: 512 }),
         amount("Tasks of a suite, at most", "limit", { placeholder: "all" }),
       ),
       this.judgeSection,
       h("div", { class: "end" }, this.status, h("button", { class: "plain", onclick: () => this.dialog.close() }, "Cancel"), this.startButton),
     );
+    this.checks = h("div", { hidden: true });
+    this.dialog = openDialog({ name: "evaluate", title: "Evaluate" }, this.form, this.checks);
     this.dialog.querySelector("h2").focus();
     this.editor.reset();
   }
@@ -76,6 +89,16 @@ class EvaluateDialog extends StartForm {
     return this.rows.filter(({ chosen }) => chosen);
   }
 
+  /** Take a preset's settings; what is entered after that goes before them. */
+  choosePreset(preset) {
+    this.preset = preset;
+    const input = this.repetitions.querySelector("input");
+    input.placeholder = preset && "as in it";
+    input.value = this.numbers.repetitions = preset ? null : 1;
+    for (const row of this.rows) row.extraction.value = preset && row.suite.extractions.includes("reference") ? "reference" : "lenient";
+    this.update();
+  }
+
   /** Say how many runs this will be, or what is missing. */
   update() {
     if (this.starting || !this.rows.length) return;
@@ -85,7 +108,7 @@ class EvaluateDialog extends StartForm {
     this.startButton.disabled = Boolean(missing);
     if (missing) return this.setStatus(missing);
     const { repetitions, limit } = this.numbers;
-    const known = chosen.every((row) => row.isSample);
+    const known = repetitions && chosen.every((row) => row.isSample);
     const tasks = chosen.reduce((sum, { suite }) => sum + Math.min(suite.sampleTasks, limit ?? Infinity), 0);
     const runs = tasks * this.editor.members.length * repetitions;
     return this.setStatus(known ? `${plural(tasks, "task")}, ${plural(runs, "run")}.` : "");
@@ -96,7 +119,7 @@ class EvaluateDialog extends StartForm {
     if (!this.chosen.length) return "Choose one or more suites.";
     const incomplete = this.chosen.map((row) => row.missing()).find(Boolean);
     if (incomplete) return incomplete;
-    if (!Number.isInteger(repetitions) || repetitions < 1) return "Repetitions: 1 or more.";
+    if (!(this.preset && repetitions === null) && !(Number.isInteger(repetitions) && repetitions > 0)) return "Repetitions: 1 or more.";
     if (!Number.isInteger(atOnce) || atOnce < 1) return "At once: 1 or more.";
     if (!this.judgeSection.hidden && !this.judge.model) return "Name the judge’s model.";
     return "";
@@ -105,7 +128,28 @@ class EvaluateDialog extends StartForm {
   async request() {
     const suites = this.chosen.map((row) => row.request());
     const judge = this.judgeSection.hidden ? null : judgeRequest(this.judge, keyOf);
-    return { suites, ...this.numbers, judge, inputs: await this.upload() };
+    const { repetitions, ...numbers } = this.numbers;
+    return { suites, ...numbers, ...(repetitions && { repetitions }), preset: this.preset, judge, inputs: await this.upload() };
+  }
+
+  /** Show what the server has checked and what the runs will take, and wait for an answer. */
+  async confirm(request) {
+    this.setStatus("Checking judge, models and disk…");
+    const found = await fetchJson(apiUrl("evaluations/check"), { method: "POST", body: JSON.stringify(request) });
+    const decided = await new Promise((decide) => {
+      this.dialog.addEventListener("close", () => decide(false), { once: true });
+      this.checks.replaceChildren(preflightScreen(found, decide));
+      this.show(this.checks);
+      this.checks.querySelector("h3").focus();
+    });
+    this.show(this.form);
+    this.setStatus(decided ? "Starting…" : "");
+    return decided;
+  }
+
+  /** Show the form or the checks. */
+  show(part) {
+    for (const each of [this.form, this.checks]) each.hidden = each !== part;
   }
 
   onStarted() {

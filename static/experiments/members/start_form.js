@@ -37,6 +37,11 @@ export class StartForm {
 
   update() {}
 
+  /** Whether to start it, once everything is known. */
+  async confirm(_request) {
+    return true;
+  }
+
   /** The server has taken the request. */
   onStarted(_request) {}
 
@@ -55,6 +60,7 @@ export class StartForm {
     try {
       const members = this.editor.members.map((member) => memberRequest(member, keyOf));
       const request = { ...(await this.request()), members };
+      if (!(await this.confirm(request))) return;
       const { id } = await fetchJson(apiUrl(`${this.kind}s`), { method: "POST", body: JSON.stringify(request) });
       this.onStarted(request);
       await showView(this.kind, id);

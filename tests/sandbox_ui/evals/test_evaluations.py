@@ -46,6 +46,50 @@ def test_the_suites_are_described_with_their_samples(client: EvaluationClient) -
     assert answer["paths"]  # the single user of a studio on this machine is its operator
 
 
+def test_an_evaluation_is_checked_before_it_costs_anything(
+    client: EvaluationClient, endpoint: Endpoint
+) -> None:
+    body = {"suites": [{"name": "ugphysics", "repeat": 3}], "members": [MEMBERS[0]], "limit": 2,
+            "preset": "paper", "judge": {"model": "j", "votes": 4}}  # fmt: skip
+    found = client.http.post("/api/evaluations/check", json=body)
+    assert found.status_code == 200, found.text
+    levels = {each["what"]: each["level"] for each in found.json()["findings"]}
+    assert levels["Judge"] == "problem"  # the model answers \\boxed{2}, which is no verdict
+    assert levels["Disk"] == "ok"
+    estimate = found.json()["estimate"]
+    assert (estimate["runs"], estimate["votes"], estimate["cost"]) == (6, 24, None)
+    assert len(endpoint.requests) == 1
+    assert endpoint.requests[0].body["temperature"] == 0.7
+    assert client.http.get("/api/evaluations").json()["evaluations"] == []
+
+
+def test_settings_of_a_suite_reach_its_runs(client: EvaluationClient, endpoint: Endpoint) -> None:
+    asked = {"name": "aime", "upload": "aime/test.jsonl", "limit": 1, "repeat": 2,
+             "parameters": {"topP": 0.5, "seed": 7}}  # fmt: skip
+    evaluation = client.create(suites=[asked], members=[MEMBERS[0]], preset="paper")
+    described = client.wait(evaluation)
+    assert described["counts"]["total"] == 2
+    sent = [each.body for each in endpoint.requests]
+    assert sorted(each["seed"] for each in sent) == [7, 8]
+    assert {(each["top_p"], each["temperature"]) for each in sent} == {(0.5, 1.0)}
+    departures = described["preset"]["departures"]
+    assert "AIME 2025: 2 repetitions instead of 16" in departures
+    assert "AIME 2025: top_p 0.5" in departures
+
+
+def test_a_judge_that_cannot_be_read_stops_everything(
+    client: EvaluationClient,
+) -> None:
+    body = {"suites": [{"name": "ugphysics"}], "members": [MEMBERS[0]], "repetitions": 4,
+            "judge": {"model": "j"}, "atOnce": 1}  # fmt: skip
+    evaluation = client.start(body)
+    described = client.wait(evaluation)
+    assert described["counts"]["unscored"] >= 2
+    assert described["counts"]["waiting"] > 0
+    assert "The judge cannot be read" in described["reason"]
+    assert described["canResume"]
+
+
 def test_answers_that_a_process_left_without_a_score_are_scored_on_resume(
     client: EvaluationClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:

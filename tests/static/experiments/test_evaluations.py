@@ -61,6 +61,7 @@ def start(tab: StudioTab, folder: Path) -> None:
     dialog.get_by_label("Data of AIME 2025").select_option("upload")
     dialog.get_by_label("Files of AIME 2025").set_input_files(data)
     dialog.get_by_role("button", name="Start evaluation").click()
+    dialog.get_by_role("button", name=re.compile(r"Start \d+ runs?")).click()
 
 
 def outcomes(page: Page) -> list[str]:
