@@ -51,16 +51,17 @@ def test_an_evaluation_is_checked_before_it_costs_anything(
 ) -> None:
     body = {"suites": [{"name": "ugphysics", "repeat": 3}], "members": [MEMBERS[0]], "limit": 2,
             "preset": "paper", "judge": {"model": "j", "votes": 4}}  # fmt: skip
+    before = client.http.get("/api/evaluations").json()
     found = client.http.post("/api/evaluations/check", json=body)
     assert found.status_code == 200, found.text
     levels = {each["what"]: each["level"] for each in found.json()["findings"]}
-    assert levels["Judge"] == "problem"  # the model answers \\boxed{2}, which is no verdict
+    assert levels["Judge"] == "problem"  # its answer is no verdict
     assert levels["Disk"] == "ok"
     estimate = found.json()["estimate"]
     assert (estimate["runs"], estimate["votes"], estimate["cost"]) == (6, 24, None)
     assert len(endpoint.requests) == 1
     assert endpoint.requests[0].body["temperature"] == 0.7
-    assert client.http.get("/api/evaluations").json()["evaluations"] == []
+    assert client.http.get("/api/evaluations").json() == before
 
 
 def test_settings_of_a_suite_reach_its_runs(client: EvaluationClient, endpoint: Endpoint) -> None:
@@ -83,7 +84,7 @@ def test_a_judge_that_cannot_be_read_stops_everything(
     body = {"suites": [{"name": "ugphysics"}], "members": [MEMBERS[0]], "repetitions": 4,
             "judge": {"model": "j"}, "atOnce": 1}  # fmt: skip
     evaluation = client.start(body)
-    described = client.wait(evaluation)
+    described = client.wait(evaluation, "interrupted")
     assert described["counts"]["unscored"] >= 2
     assert described["counts"]["waiting"] > 0
     assert "The judge cannot be read" in described["reason"]
