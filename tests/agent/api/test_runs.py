@@ -186,6 +186,7 @@ def test_a_run_records_what_was_asked_for_without_a_key(studio: Studio) -> None:
         run = studio.run("Go.", model=config, mode="plain", max_steps=3)
         (started,) = of_type(RunStarted, run)
     asked = {"mode": "plain", "max_steps": 3, "temperature": 0.5, "api": "auto"}
+    asked["images"] = "auto"
     assert started.spec == {"base_url": endpoint.url, "model": "m"} | asked
 
 
