@@ -4,24 +4,42 @@ The model is small, so a grammar makes it call a tool. Needs the packages of
 ``requirements-builtin.txt``.
 """
 
+import io
 import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from agent import Limits, ModelConfig, Studio
 from agent.errors import ContextTooLong
 from agent.events import ModelAnswered, TextDelta, ToolEnded
-from agent.models.base import ApiName, Finish, ModelRequest, UserMessage
+from agent.models.base import (
+    ApiName,
+    AssistantMessage,
+    Finish,
+    Message,
+    ModelNotice,
+    ModelRequest,
+    Picture,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+)
+from agent.models.endpoint.client import fetch_models
 from agent.models.passport.probe import list_models
+from agent.models.passport.server_facts import read_server
+from agent.util import event_loops
 from tests.contract.model_suite import BASH
 from tests.support.models.model_requests import HISTORY, stream_from
+from tests.support.models.projector import TOKENS, write_projector
 from tests.support.servers.llama_cpp import find_weights, serve_llama
 
 pytestmark = [pytest.mark.nightly, pytest.mark.builtin, pytest.mark.timeout(600)]
 
 CONTEXT = 4096
+MODEL_WIDTH = 576  # of the built-in model
 APIS: tuple[ApiName, ...] = ("chat", "responses", "messages")
 CALL = '```tool_call\n{"name": "execute_bash", "arguments": {"command": "echo one"}}\n```'
 # A grammar that allows nothing else; the server takes none together with tools.
@@ -35,6 +53,18 @@ def url() -> Iterator[str]:
     if weights is None:
         pytest.skip("llama.cpp is not installed (requirements-builtin.txt)")
     with serve_llama(weights, CONTEXT) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def seeing_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server with a projector of random weights: it takes pictures and sees nothing in them."""
+    weights = find_weights()
+    if weights is None:
+        pytest.skip("llama.cpp is not installed (requirements-builtin.txt)")
+    projector = tmp_path_factory.mktemp("projector") / "mmproj.gguf"
+    write_projector(projector, MODEL_WIDTH)
+    with serve_llama(weights, CONTEXT, projector) as url:
         yield url
 
 
@@ -115,3 +145,50 @@ def test_a_stop_ends_the_answer_and_the_next_one_works(
     assert run.result.status == "stopped"
     run.send("Say hello.", limits=Limits(turn_tokens=8)).wait()
     assert run.result.status in ("answered", "token_limit"), run.result.reason
+
+
+OUT = io.BytesIO()
+Image.new("RGB", (320, 240), "red").save(OUT, "PNG")
+PICTURE = Picture("a.png", "image/png", 320, 240, len(OUT.getvalue()), "output/a.png", 16)
+SEEN: list[Message] = [
+    UserMessage("Draw.", (PICTURE,)),
+    AssistantMessage("", "", (ToolCall("a", "execute_bash", '{"command": "ls"}'),)),
+    ToolResult("a", "execute_bash", "The picture follows.", (PICTURE,)),
+]
+
+
+def prompt_tokens(config: ModelConfig, messages: list[Message]) -> int:
+    request = ModelRequest(messages, [BASH], 4, read_picture=lambda _: OUT.getvalue())
+    finish = stream_from(config, request)[-1]
+    assert isinstance(finish, Finish)
+    assert finish.usage is not None
+    return finish.usage.prompt
+
+
+def test_pictures_are_read_over_each_api(seeing_url: str, api: ApiName) -> None:
+    """Each takes its tokens, and no other text: the labels are sent without pictures, too."""
+    seen = prompt_tokens(config(seeing_url, api), SEEN)
+    labelled = [
+        UserMessage("Draw.\noutput/a.png (320 × 240 pixels):"),
+        SEEN[1],
+        ToolResult("a", "execute_bash", "The picture follows."),
+        UserMessage("output/a.png (320 × 240 pixels):"),
+    ]
+    blind = prompt_tokens(config(seeing_url, api), labelled)
+    assert abs(seen - blind - 2 * TOKENS) < TOKENS
+
+
+def test_a_server_without_a_projector_gets_descriptions(url: str, api: ApiName) -> None:
+    pieces = stream_from(
+        config(url, api), ModelRequest(SEEN, [BASH], 4, read_picture=lambda _: OUT.getvalue())
+    )
+    assert any(isinstance(each, ModelNotice) and "no pictures" in each.text for each in pieces)
+    assert isinstance(pieces[-1], Finish)
+
+
+def test_the_server_says_whether_it_takes_pictures(url: str, seeing_url: str) -> None:
+    for address, expected in ((url, False), (seeing_url, True)):
+        given = ModelConfig(address, "smollm2")
+        listed = event_loops.submit(fetch_models(given)).result()
+        found = event_loops.submit(read_server(given, listed)).result()
+        assert found.facts["images"].value is expected

@@ -1,4 +1,7 @@
-"""Serve a GGUF file with llama.cpp; prints the address, ends when its input is closed."""
+"""Serve a GGUF file with llama.cpp, with a projector for pictures if one is given.
+
+It prints the address and ends when its input is closed.
+"""
 
 import sys
 from importlib import import_module
@@ -8,9 +11,12 @@ from typing import Any
 xllamacpp: Any = import_module("xllamacpp")
 
 
-def main(weights: str, context: int) -> None:
+def main(weights: str, context: int, projector: str = "") -> None:
     settings = xllamacpp.CommonParams()
     settings.model.path = weights
+    if projector:
+        settings.mmproj.path = projector
+        settings.mmproj_use_gpu = False
     settings.n_ctx = context
     settings.n_parallel = 1
     settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = 2
@@ -22,4 +28,4 @@ def main(weights: str, context: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(sys.argv[1], int(sys.argv[2]), *sys.argv[3:])

@@ -20,9 +20,9 @@ def find_weights() -> Path | None:
 
 
 @contextmanager
-def serve_llama(weights: Path, context: int) -> Iterator[str]:
+def serve_llama(weights: Path, context: int, *projector: Path) -> Iterator[str]:
     with subprocess.Popen(
-        [sys.executable, str(_PROGRAM), str(weights), str(context)],
+        [sys.executable, str(_PROGRAM), str(weights), str(context), *map(str, projector)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
