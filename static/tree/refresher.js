@@ -7,6 +7,7 @@ export const INITIALLY_OPEN = ["input", "output"];
 const ROWS_AROUND = 100; // rows requested beyond the visible ones
 const LOAD_WHOLE = 300; // folders up to this size are requested whole
 const MAX_TRACKED = 100; // selected rows whose positions are tracked
+const AGAIN_MS = 2000; // from a lost connection to the next request
 
 export class TreeRefresher {
   constructor(tree) {
@@ -37,7 +38,9 @@ export class TreeRefresher {
       if (listing.missing) tree.onLoadFailed(folder, new Error("This folder was deleted."));
       else tree.applyListing(folder, listing);
     } catch (error) {
-      if (this.isCurrent(folder, epoch)) tree.onLoadFailed(folder, error);
+      if (!this.isCurrent(folder, epoch)) return;
+      if (error.status === 0) setTimeout(() => this.isCurrent(folder, epoch) && this.load(folder), AGAIN_MS);
+      tree.onLoadFailed(folder, error);
     }
   }
 

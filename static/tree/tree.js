@@ -114,10 +114,12 @@ export class Tree {
     this.draw();
   }
 
+  /** Close a folder that cannot be read; one whose connection was lost stays, and is requested again. */
   onLoadFailed(folder, error) {
-    if (folder === this.model.base && folder.path && !folder.filtered) return this.showFolder(parentOf(folder.path));
+    const isLost = error.status === 0;
+    if (folder === this.model.base && folder.path && !folder.filtered && !isLost) return this.showFolder(parentOf(folder.path));
     if (folder === this.model.base) this.error = error.message;
-    else this.model.close(folder.path);
+    else if (!isLost) this.model.close(folder.path);
     this.model.updateSizes();
     return this.draw();
   }

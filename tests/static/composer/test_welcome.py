@@ -21,7 +21,7 @@ from tests.support.tab import NARROW, WIDE, open_studio
 
 pytestmark = pytest.mark.component
 
-COMPARISON_TIMEOUT_MS = 120_000
+COMPARISON_TIMEOUT_MS = 400_000  # the built-in model on a loaded machine
 ADD_UP = "Compare: Add up a column"
 
 
@@ -202,7 +202,7 @@ def test_one_click_compares_the_connected_model_and_says_which_answers(stage: St
 @pytest.mark.browser
 @pytest.mark.nightly
 @pytest.mark.builtin
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_one_click_plays_a_comparison_to_its_end(browser: Browser, studio_url: str) -> None:
     if find_files() is None:
         pytest.skip("the built-in model is not installed (requirements-builtin.txt)")

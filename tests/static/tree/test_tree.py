@@ -546,3 +546,19 @@ def test_files_dropped_on_a_folder_are_uploaded_into_it(tree: TreeStage) -> None
     wait_until(lambda: (tree.root / "store" / "dropped.txt").exists())
     assert (tree.root / "store" / "dropped.txt").read_text() == "dropped"
     assert not list((tree.root / "input").iterdir())
+
+
+def test_a_folder_whose_connection_was_lost_stays_open_and_is_read_again(tree: TreeStage) -> None:
+    def asked() -> int:
+        return sum(each.query["folder"] == "output" for each in tree.stage.asked("files"))
+
+    output = "files?folder=output&sort=name&from=0&count=300"
+    tree.stage.expected_errors = ["/files?folder=output"]
+    tree.stage.fail(output)
+    tree.open("output/chart.txt", "input/data.txt")
+    expect(tree.row("data.txt")).to_be_visible()
+    tree.stage.wait_until(lambda: asked() > 15)  # beyond the repetitions of one request
+    expect(tree.row("output")).to_have_attribute("aria-expanded", "true")
+    expect(tree.row("chart.txt")).to_have_count(0)
+    tree.stage.answer_again(output)
+    expect(tree.row("chart.txt")).to_be_visible()
