@@ -1,7 +1,7 @@
 """A run's journal as the items of a trace, to be written in another format."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -28,7 +28,10 @@ from agent.events import (
 )
 from agent.installation import DISTRIBUTION_NAME
 from agent.loop.conversation import Conversation
-from agent.models.base import Picture
+from agent.models.base import Picture, ToolSchema
+from agent.models.endpoint.apis import APIS
+from agent.models.endpoint.request import in_base64
+from agent.models.endpoint.writing import Writing
 from agent.runs import journal
 from agent.runs.compatibility import decode_line
 from agent.runs.outputs.pictures import PictureStore, pictures_of
@@ -37,6 +40,7 @@ from agent.runs.transcript import Call, parts_of
 from agent.tools.call_parser import TimeLimits
 from agent.tools.observation import OutputLimits
 from agent.tools.schemas import tool_schemas
+from agent.traces.fields import dump
 from agent.traces.formats import messages
 from agent.traces.formats.images import Image
 from agent.traces.recording import NO_RESULT
@@ -168,6 +172,34 @@ def items_of_journal(path: Path) -> Iterator[Item]:
 
 def messages_of_journal(path: Path) -> Iterator[str]:
     """Yield the conversation as a line of OpenAI messages, with the steps that were summarised."""
+    conversation, tools = _conversation_of(path)
+    return messages.write(
+        conversation.messages, tools, partial(read_images, path.parent / "outputs")
+    )
+
+
+def anthropic_of_journal(path: Path) -> Iterator[str]:
+    """Yield the conversation as a line with the body of a request to Anthropic's API."""
+    conversation, tools = _conversation_of(path)
+    schemas = [_schema(each) for each in tools if isinstance(each, dict)]
+    read = in_base64(PictureStore(path.parent / "outputs").read)
+    messages = APIS["messages"].conversation
+    yield dump(messages(conversation.messages, schemas, Writing(picture_data=read))) + "\n"
+
+
+def _schema(tool: Mapping[str, Any]) -> ToolSchema:
+    function = tool.get("function", tool)
+    values = function if isinstance(function, dict) else {}
+    parameters = values.get("parameters")
+    return ToolSchema(
+        str(values.get("name", "")),
+        str(values.get("description", "")),
+        parameters if isinstance(parameters, dict) else {},
+    )
+
+
+def _conversation_of(path: Path) -> tuple[Conversation, Sequence[Any]]:
+    """Return a run's messages, with the steps that were summarised, and its tools."""
     conversation, mode = Conversation(), ""
     for _, event in journal.read(path):
         if not isinstance(event, SummaryStarted | SummaryEnded):
@@ -176,9 +208,7 @@ def messages_of_journal(path: Path) -> Iterator[str]:
     tools = origin_of(path).tools
     if tools is None:
         tools = default_tools() if mode == "sandbox" else []
-    return messages.write(
-        conversation.messages, tools, partial(read_images, path.parent / "outputs")
-    )
+    return conversation, tools
 
 
 def origin_of(path: Path) -> Origin:

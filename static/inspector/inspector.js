@@ -149,7 +149,7 @@ class Inspector {
   async requestPage() {
     const request = await fetchJson(this.stepAddress("request"));
     this.showAttempts(request);
-    return requestPage(request);
+    return requestPage(request, (name) => this.address(`outputs/${name}`));
   }
 
   showAttempts({ attempt, attempts }) {

@@ -17,10 +17,12 @@ function conversation({ messages, input, instructions, system }) {
   return [...(prompt ? [{ role: "system", content: prompt }] : []), ...(messages ?? input ?? [])];
 }
 
-/** Return the page's elements and sections. */
-export function requestPage(request) {
+const FOLDED = /\[([0-9a-f]{64}\.(?:png|jpg)): ([\d,]+ bytes)\]/g; // what stands for the bytes of a picture
+
+/** Return the page's elements and sections; `outputUrl(name)` is the address of a picture. */
+export function requestPage(request, outputUrl) {
   const { body } = request;
-  const messages = conversation(body).map((message, index, { length }) => messageSection(message, index, index >= length - OPEN_MESSAGES));
+  const messages = conversation(body).map((message, index, { length }) => messageSection(message, index, index >= length - OPEN_MESSAGES, outputUrl));
   const tools = (body.tools ?? []).map(toolSection);
   const parameters = Object.entries(body).filter(([name]) => !CONVERSATION.includes(name));
   const elements = [
@@ -65,7 +67,7 @@ function toolsNote({ fidelity, tool_call_style: style }) {
   return fidelity === "rebuilt" && !style ? "They are not recorded." : "None were sent.";
 }
 
-function messageSection(message, index, open) {
+function messageSection(message, index, open, outputUrl) {
   const { role = ITEM_ROLES[message.type], content = message.output, tool_calls: calls = itemCalls(message), ...rest } = message;
   const texts = [];
   for (const field of ["reasoning_content", "reasoning"]) if (rest[field]) texts.push({ title: `Reasoning (${field})`, text: String(rest[field]) });
@@ -76,7 +78,8 @@ function messageSection(message, index, open) {
   for (const call of calls ?? []) texts.push({ title: `Call of ${call.function?.name} · ${call.id}`, text: prettyJson(call.function?.arguments ?? "") });
   const names = (calls ?? []).map((call) => call.function?.name).join(", ");
   const note = firstLine(text || names, 80);
-  return new Section({ title: `${index + 1}. ${ROLES[role] ?? role}`, note, texts, open });
+  const pictures = [...text.matchAll(FOLDED)].map(([, name, size], at) => ({ name: `Picture ${at + 1}, ${size}`, url: outputUrl(name) }));
+  return new Section({ title: `${index + 1}. ${ROLES[role] ?? role}`, note, texts, open, pictures });
 }
 
 function itemCalls({ type, call_id: id, name, arguments: text }) {

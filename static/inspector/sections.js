@@ -7,10 +7,14 @@ import { Highlights, matchRanges, toRange } from "../core/widgets/highlights.js"
 const MAX_SHOWN = 60_000; // characters of one text; the rest is shown on request
 const MAX_MATCHES = 1000;
 
-/** A foldable part with one or more texts, each `{title, text}`; text is never interpreted. */
+/**
+ * A foldable part with one or more texts, each `{title, text}`; text is never interpreted. The
+ * `pictures` below them, each `{name, url}`, are folded.
+ */
 export class Section {
-  constructor({ title, note = "", texts, open = false, level = "" }) {
+  constructor({ title, note = "", texts, open = false, level = "", pictures = [] }) {
     this.texts = texts;
+    this.pictures = pictures;
     this.body = h("div", { class: "texts" });
     const characters = texts.reduce((sum, { text }) => sum + text.length, 0);
     this.element = h(
@@ -48,6 +52,7 @@ export class Section {
       this.body.append(...[title ? h("h4", {}, title) : null, pre, more].filter(Boolean));
       return { node, pre, more, text };
     });
+    this.body.append(...this.pictures.map(foldedPicture));
   }
 
   showAll(node, text, more) {
@@ -64,6 +69,13 @@ export class Section {
       if (node.data.length < text.length && text.toLocaleLowerCase().includes(wanted)) this.showAll(node, text, more);
     return true;
   }
+}
+
+/** A picture that is loaded when it is opened. */
+function foldedPicture({ name, url }) {
+  const element = h("details", { class: "picture" }, h("summary", {}, icon("caret"), icon("image"), h("span", {}, name)));
+  element.addEventListener("toggle", () => element.open && element.children.length < 2 && element.append(h("img", { src: url, alt: name })));
+  return element;
 }
 
 /** Search in sections: opens those with matches and steps through them. */

@@ -28,6 +28,7 @@ function exportItems() {
     { text: "Download report…", note: "HTML", run: openReport },
     download("Download trace", "export/atif", "ATIF"),
     download("Download messages", "export/messages", "OpenAI"),
+    download("Download messages", "export/anthropic", "Anthropic"),
     download("Download session", "export/sts", "Hugging Face"),
     download("Download spans", "export/otel", "OpenTelemetry"),
     download("Download everything", "run.zip", "zip"),

@@ -10,7 +10,7 @@ from agent.util.cli_types import megabytes, natural_number
 
 COMMANDS = ("export", "fork", "import", "replay")
 FORMATS = (
-    "trajectory", "markdown", "csv", "atif", "messages", "sts", "otel", "report",
+    "trajectory", "markdown", "csv", "atif", "messages", "anthropic", "sts", "otel", "report",
 )  # fmt: skip
 """The formats of a run; ``agent.cli.recorded_runs.export`` writes them."""
 

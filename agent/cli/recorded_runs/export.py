@@ -16,7 +16,11 @@ from agent.runs import journal
 from agent.runs.state import RunState
 from agent.settings import Settings
 from agent.traces.formats import atif, otel, sts
-from agent.traces.journal_items import items_of_journal, messages_of_journal
+from agent.traces.journal_items import (
+    anthropic_of_journal,
+    items_of_journal,
+    messages_of_journal,
+)
 from agent.traces.otlp import send_spans
 
 
@@ -91,6 +95,7 @@ _FORMATS: dict[str, Callable[[FoundRun], Iterable[str]]] = {
     "csv": _csv,
     "atif": _atif,
     "messages": _messages,
+    "anthropic": lambda run: anthropic_of_journal(run.journal),
     "sts": _sts,
     "otel": _otel,
 }

@@ -12,7 +12,11 @@ from agent.errors import RunError, TraceError
 from agent.runs.folder import RunFolder
 from agent.traces.formats import atif, otel, sts
 from agent.traces.importing import MAX_FILE_BYTES, ImportedRun, import_file
-from agent.traces.journal_items import items_of_journal, messages_of_journal
+from agent.traces.journal_items import (
+    anthropic_of_journal,
+    items_of_journal,
+    messages_of_journal,
+)
 from agent.util.text import one_line
 from sandbox_ui.auth.access import get_access
 from sandbox_ui.history.catalog import Catalog
@@ -113,6 +117,7 @@ def _otel(folder: RunFolder) -> Iterator[str]:
 _FORMATS: dict[str, tuple[str, Callable[[RunFolder], Iterator[str]]]] = {
     "atif": ("trajectory.atif.json", _atif),
     "messages": ("messages.jsonl", lambda folder: messages_of_journal(folder.journal)),
+    "anthropic": ("anthropic.jsonl", lambda folder: anthropic_of_journal(folder.journal)),
     "sts": ("session.jsonl", _sts),
     "otel": ("spans.otlp.json", _otel),
 }

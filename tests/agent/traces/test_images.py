@@ -24,7 +24,11 @@ from agent.runs.outputs.pictures import MAX_BYTES, PictureStore, pictures_in
 from agent.traces.formats import atif, sts
 from agent.traces.formats.images import image_of, size_of
 from agent.traces.importing import import_file
-from agent.traces.journal_items import items_of_journal, messages_of_journal
+from agent.traces.journal_items import (
+    anthropic_of_journal,
+    items_of_journal,
+    messages_of_journal,
+)
 from tests.agent.runs.outputs.sample_pictures import encode_picture, keep_picture
 from tests.support.component.events import answered, continued, ended, started, step_end, tool_ended
 
@@ -153,6 +157,18 @@ def test_messages_show_the_pictures_of_results_after_all_of_them(tmp_path: Path)
     assert shown[1]["image_url"]["url"].startswith("data:image/png;base64,iVBOR")
 
 
+def test_anthropics_messages_have_the_pictures_in_the_results(tmp_path: Path) -> None:
+    run = write_run(tmp_path)
+    (line,) = "".join(anthropic_of_journal(run.journal)).splitlines()
+    body = json.loads(line)
+    assert [each["role"] for each in body["messages"]][:3] == ["user", "assistant", "user"]
+    assert [tool["name"] for tool in body["tools"]][-1] == "submit"
+    (result, *_) = body["messages"][2]["content"]
+    (shown,) = [part for part in result["content"] if part["type"] == "image"]
+    chart = keep_picture(run.outputs, "output/chart.png")
+    assert base64.b64decode(shown["source"]["data"]) == PictureStore(run.outputs).read(chart)
+
+
 def test_pictures_of_other_types_are_named_in_the_text(tmp_path: Path) -> None:
     parts = [
         {"type": "text", "text": "See"},
@@ -173,7 +189,7 @@ def test_a_lost_picture_is_left_out_of_an_export(tmp_path: Path) -> None:
     run = write_run(tmp_path)
     for path in run.outputs.iterdir():
         path.unlink()
-    for write in WRITERS.values():
+    for write in (*WRITERS.values(), lambda run: anthropic_of_journal(run.journal)):
         text = "".join(write(run))
         assert "base64" not in text
         assert "The picture follows." in text

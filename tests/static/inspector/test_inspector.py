@@ -4,9 +4,11 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from agent.events import FileChange, WorkspaceChanged
+from tests.agent.runs.outputs.sample_pictures import keep_picture
 from tests.support.component.accessibility import violations
 from tests.support.component.recorded import recorded
 from tests.support.component.scenarios import HOSTILE, KEY
+from tests.support.component.server import Answer
 from tests.support.component.stage import LOOKS, Look, Stage, looks
 
 pytestmark = pytest.mark.component
@@ -153,3 +155,23 @@ def test_a_run_of_an_earlier_version_says_what_is_missing(stage: Stage) -> None:
     expect(section(inspector, "4. Tool result").locator("pre")).to_contain_text("7 gulls")
     inspector.get_by_role("tab", name="Response").click()
     expect(inspector.locator(".body")).to_contain_text("is not recorded")
+
+
+def test_the_pictures_of_a_request_are_folded(stage: Stage) -> None:
+    picture = keep_picture(stage.run.folder.outputs, "output/chart.png")
+    answer = recorded("inspected_run")["GET steps/2/request?attempt=0"]
+    url = f"data:image/png;base64,[{picture.file}: {picture.size:,} bytes]"
+    parts = [
+        {"type": "text", "text": picture.description},
+        {"type": "image_url", "image_url": {"url": url}},
+    ]
+    answer["body"]["messages"].append({"role": "user", "content": parts})
+    stage.answer("steps/2/request?attempt=0", answer)
+    data = (stage.run.folder.outputs / picture.file).read_bytes()
+    stage.answer(f"outputs/{picture.file}", Answer(content=data, kind="image/png"))
+    mount(stage)
+    inspector = open_request(stage, 2)
+    assert not stage.asked(f"outputs/{picture.file}")
+    inspector.get_by_text(f"Picture 1, {picture.size:,} bytes").click()
+    image = inspector.get_by_role("img", name="Picture 1")
+    expect(image).to_have_js_property("naturalWidth", 640)
