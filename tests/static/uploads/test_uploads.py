@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, Request, expect
 
 from agent.runs.folder import RunFolder
+from tests.agent.runs.outputs.sample_pictures import encode_picture
 from tests.support.browser.page_pool import listen
 from tests.support.component.routes import LocalRoutes
 from tests.support.component.stage import ALL, Stage
@@ -313,3 +314,29 @@ def test_a_cancelled_upload_leaves_no_files(studio: StudioTab, data: Path, tmp_p
     root = workspace(studio, data)
     wait_until(lambda: list((root.parent / "staging").iterdir()) == [])
     assert contents(root / "input") == {}
+
+
+def test_attached_pictures_are_seen_unless_they_are_left_files_only(stage: Stage) -> None:
+    stage.use_routes(LocalRoutes(stage.data))
+    stage.mount(*ALL, run=[])
+    stage.answer("/page_run", [stage.run.id, None, None], "POST")
+    png = encode_picture("red")
+    attach(stage, {"a.png": png, "b.png": png, "c.pdf": b"%PDF-1.4", "n.txt": b"words"})
+    seen = [stage.button(f"Picture of {name} for the model") for name in ("a.png", "b.png")]
+    pages = stage.button("Pages of c.pdf for the model")
+    for each in seen:
+        expect(each).to_have_attribute("aria-pressed", "true")
+    expect(pages).to_have_attribute("aria-pressed", "false")
+    expect(stage.page.locator(".as-picture")).to_have_count(3)
+    stage.task.fill("Look.")
+    stage.button("Run").click()
+    stage.wait_until(lambda: len(stage.sent) == 1)
+    seen[1].click()
+    pages.click()
+    stage.task.fill("Look.")
+    stage.button("Run").click()
+    stage.wait_until(lambda: len(stage.sent) == 2)
+    assert [each["message"] for each in stage.sent] == [
+        None,
+        {"pictures": ["input/a.png", "input/c.pdf"]},
+    ]
