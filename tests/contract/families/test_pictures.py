@@ -10,15 +10,18 @@ import pytest
 from PIL import Image
 
 from agent import Run, Studio
+from agent.api.models import select_model
 from agent.events import Event, Notice, PicturesDropped, StepVerified, ToolEnded
 from agent.models.base import Picture
 from agent.runs import journal
 from agent.runs.folder import RunFolder
 from agent.runs.outputs.pictures import PictureStore, pictures_of
+from agent.runs.recorded_run import RecordedRun
 from agent.runs.requests.body import EXACT, rebuild_request
 from tests.contract.families.scripts import submit
 from tests.contract.families.test_scenarios import API, NAMES, check_rebuilt, serve, submitted
 from tests.sandbox_ui.preview.documents.pdf_files import PdfPage, make_pdf
+from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.turns import Turn
 from tests.support.servers.chat.api import ChatApi
 from tests.support.servers.families import FAMILIES, Family
@@ -247,3 +250,38 @@ def test_the_pages_of_a_scan_are_sent_in_plain_mode(studio: Studio, tmp_path: Pa
         assert "Written" in str(body)
         assert ("it may be a scan" in str(body)) == (images == "off")
     assert "You see it as pictures" not in str(body)
+
+
+def test_a_picture_that_cannot_be_drawn_is_said_and_the_run_goes_on(
+    studio: Studio, tmp_path: Path
+) -> None:
+    (tmp_path / "damaged.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(99))
+    (tmp_path / "whole.png").write_bytes(png("red"))
+    family = FAMILIES["anthropic-4.7"]
+    with serve(family, lambda _: submit()) as server:
+        inputs = [tmp_path / "damaged.png", tmp_path / "whole.png"]
+        run = studio.run("Look.", inputs=inputs, model=family.config(server, images="on"))
+        submitted(run)
+    assert [each.source for each in pictures(run, studio)] == ["input/whole.png"]
+    notices = [each.text for each in recorded(run, studio) if isinstance(each, Notice)]
+    assert [text.partition(":")[0] for text in notices] == [
+        "The model does not see input/damaged.png"
+    ]
+
+
+def test_pictures_stay_after_a_restart(studio: Studio) -> None:
+    """The journal and the run's outputs are all that a continued run has."""
+    family = FAMILIES["openai-compatible"]
+    with serve(family, in_turns([draw("a.png", "red")], [view("a.png")]), 2) as server:
+        config = family.config(server, images="on")
+        run = studio.run("Draw.", model=config)
+        submitted(run)
+        stored = shown(run, studio)
+        run.close()
+        continued = RecordedRun(
+            RunFolder.open(studio.path, run.id), LocalSandboxProvider(studio.path)
+        )
+        with continued:
+            list(continued.follow_up("Again.", select_model("", config, studio.settings).model))
+    assert find_pictures(server.seen[-1].body) == stored
+    check_rebuilt(RunFolder.open(studio.path, run.id), steps=4)
