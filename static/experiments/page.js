@@ -3,13 +3,13 @@
 import { h, iconButton } from "../core/dom.js";
 import { apiUrl, currentRun, emit } from "../core/event_stream.js";
 import { fetchJson } from "../core/loading/fetch.js";
-import { CellTable } from "./cells.js";
 import { RunChart } from "./chart.js";
 import { Columns } from "./columns.js";
 import { Figure, ScoreTable } from "./results.js";
 import { ExperimentStream } from "./stream.js";
 import { Progress, Summary } from "./summary.js";
 import { MeasureTable } from "./table.js";
+import { TaskTable } from "./task_table.js";
 import { EndpointKeys, NotCounted, Tools } from "./tools.js";
 import { announcement, experimentSize, experimentState, inOrder, membersOfTask } from "./words.js";
 
@@ -65,7 +65,7 @@ export class ExperimentPage {
   /** Create the parts of an evaluation. */
   evaluation() {
     this.taskPlace = h("section", { class: "task-place", hidden: true, tabindex: "-1" });
-    this.cells = new CellTable((task) => this.showTask(task));
+    this.cells = new TaskTable((task) => this.showTask(task));
     const tables = [new ScoreTable(), new MeasureTable(this.chosen), this.cells];
     const parts = [new Progress(), new NotCounted(this), this.keys, new Figure("evaluation"), ...tables];
     this.elements = [...parts.map(({ element }) => element), this.taskPlace];

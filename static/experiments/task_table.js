@@ -11,7 +11,7 @@ const ROW = 36; // height of a row in px, as in the style sheet
 const MARGIN = 8; // rows that are drawn above and below the view
 const TASK = -1; // the column of the tasks' names
 
-export class CellTable {
+export class TaskTable {
   /** `onTask(index)` shows the runs of a task side by side. */
   constructor(onTask) {
     this.onTask = onTask;
