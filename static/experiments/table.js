@@ -63,7 +63,7 @@ export class MeasureTable {
     this.toggle = h("button", { class: "quiet all-measures", onclick: () => this.showAll(!this.all) });
     this.select = h("select", { "aria-label": "Domain", onchange: () => this.draw() });
     this.head = h("div", { class: "section-line" }, h("h2", {}, "What it took"), this.select);
-    this.element = h("section", { class: "measures-place", "aria-label": "Measures", hidden: true }, this.head, this.table.element, this.toggle);
+    this.element = h("div", { class: "measures-place", hidden: true }, this.head, this.table.element, this.toggle);
     this.showAll(false);
   }
 
