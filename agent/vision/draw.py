@@ -5,6 +5,7 @@ import io
 import json
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import pypdfium2
@@ -42,6 +43,19 @@ _PAGED = {"TIFF", "ICO", "CUR"}
 _SVG, _XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}href"
 _LEFT_OUT_OF_SVG = {"script", "foreignObject", "iframe", "audio", "video", "font-face-uri"}
 _EMBEDDED = tuple(f"data:image/{each}" for each in ("png", "jpeg", "jpg", "gif", "webp"))
+_FONTS = (
+    "DejaVu Sans",
+    "Liberation Sans",
+    "Noto Sans",
+    "Arial",
+    "Helvetica",
+    "Verdana",
+    "FreeSans",
+)
+_PROBE = (
+    '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="40">'
+    '<text x="2" y="30" font-size="30" font-family="{font}">x</text></svg>'
+)
 _NO_TEXT = (
     "There is no text on {pages}: they may be scans. Where they are installed, `pdftoppm -r 200 "
     "-png` draws the pages and `tesseract` reads them."
@@ -139,6 +153,8 @@ def _svg(data: bytes, request: DrawingRequest) -> Drawing:
     remark = f"SVG drawing, {width:,.0f} × {height:,.0f} pixels"
     if about["external_resources"]:
         remark += "; what it links to is not loaded"
+    if b"<text" in content and find_font() is None:
+        remark += "; its text is not drawn, since the studio's machine has no fonts"
     picture = _rendered_svg(drawing.complete(content), width, height, request.side)
     if not request.draws:
         return Drawing(f"{remark}. {describe_colours(picture)}")
@@ -154,15 +170,38 @@ def _rendered_svg(content: bytes, width: float, height: float, side: int) -> Ima
     _strip(root)
     wide = width >= height
     longest = min(side, max(1, round(max(width, height) * max(1.0, 640 / max(width, height)))))
+    text = ET.tostring(root, encoding="unicode")
+    font = find_font() if b"<text" in content else None
     try:
-        png = resvg_py.svg_to_bytes(
-            svg_string=ET.tostring(root, encoding="unicode"),
-            width=longest if wide else None,
-            height=None if wide else longest,
-        )
+        return _resvg(text, font, width=longest if wide else None, height=None if wide else longest)
     except ValueError as error:
         raise DrawingError(f"This drawing cannot be drawn: {str(error)[:200]}.") from None
+
+
+def _resvg(svg: str, font: str | None, **size: int | None) -> Image.Image:
+    """Draw an SVG; ``font`` stands for all families that are not installed."""
+    png = resvg_py.svg_to_bytes(
+        svg_string=svg,
+        font_family=font,
+        serif_family=font,
+        sans_serif_family=font,
+        monospace_family=font,
+        cursive_family=font,
+        fantasy_family=font,
+        width=size.get("width"),
+        height=size.get("height"),
+    )
     return Image.open(io.BytesIO(bytes(png))).convert("RGBA")
+
+
+@cache
+def find_font() -> str | None:
+    """Return a font that is installed; None if there is none of those looked for."""
+    for font in _FONTS:
+        drawn = _resvg(_PROBE.format(font=font), None)
+        if drawn.getchannel("A").getbbox() is not None:
+            return font
+    return None
 
 
 def _strip(root: ET.Element) -> None:

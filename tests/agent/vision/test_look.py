@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 from agent.documents.drawing_error import DrawingError
+from agent.vision.draw import find_font
 from agent.vision.kinds import Kind, kind_of
 from agent.vision.look import look
 from agent.vision.request import Drawing, DrawingRequest
@@ -180,6 +181,16 @@ def test_an_svg_is_drawn_without_what_it_links_to(tmp_path_factory: pytest.TempP
     image = picture(drawing)
     assert image.getpixel((10, 10)) == (255, 255, 255)
     assert image.getpixel((image.width - 10, 10)) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("family", ["sans-serif", "Arial, Helvetica", "no such font"])
+def test_the_text_of_an_svg_is_drawn_in_any_font(family: str) -> None:
+    if find_font() is None:
+        pytest.skip("this machine has no fonts")
+    text = b'<text x="10" y="80" font-size="60" font-family="%s">WWW</text>' % family.encode()
+    image = picture(seen(SVG % (b'width="200" height="100"', text), "svg"))
+    colours = image.getcolors(1 << 20) or []
+    assert max(count for count, colour in colours if colour == (0, 0, 0)) > 500
 
 
 def pages(count: int) -> bytes:
