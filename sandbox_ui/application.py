@@ -52,10 +52,9 @@ from sandbox_ui.routes.experiments import ExperimentRoutes
 from sandbox_ui.routes.history import HistoryRoutes
 from sandbox_ui.routes.info import InfoRoutes
 from sandbox_ui.routes.models import ModelRoutes
-from sandbox_ui.routes.recorded_runs.examples import SavedExampleRoutes
+from sandbox_ui.routes.recorded_runs.examples import ExampleRoutes
 from sandbox_ui.routes.recorded_runs.forks import ForkRoutes
 from sandbox_ui.routes.recorded_runs.imports import ImportRoutes
-from sandbox_ui.routes.recorded_runs.recordings import RecordingRoutes
 from sandbox_ui.routes.recorded_runs.replays import ReplayRoutes
 from sandbox_ui.routes.reports import ReportRoutes
 from sandbox_ui.routes.requests import RequestRoutes
@@ -177,13 +176,14 @@ class Services:
             ShareLinkRoutes(runs, self.experiments, self.identities),
             ExperimentRoutes(self.experiments, runs, self.closing),
             RunRoutes(RunService(runs, self.settings), self.closing),
-            RecordingRoutes(runs, self.catalog, self.settings.data, self.provider.blobs),
             RequestRoutes(runs),
             SteeringRoutes(runs),
             ForkRoutes(runs, self.catalog),
             ImportRoutes(runs, self.catalog, self.quota, receiver, self.settings.data),
             ReplayRoutes(runs, self.catalog, self.settings.limits()),
-            SavedExampleRoutes(runs, self.settings.data, self._example_limits()),
+            ExampleRoutes(
+                runs, self.catalog, self.settings.data, self.provider.blobs, self._example_limits()
+            ),
             TreeRoutes(runs),
             FileRoutes(runs, self._remaining_bytes),
             UploadRoutes(runs, self._remaining_bytes),

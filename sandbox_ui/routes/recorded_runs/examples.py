@@ -1,4 +1,4 @@
-"""Routes of saved examples: recorded runs that play without a model."""
+"""Routes of recorded runs to try: those that ship with the studio, and saved ones that play."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,23 +8,50 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from agent.errors import RunActive
+from agent.history import recordings
 from agent.replay import examples
 from agent.replay.examples import ExampleLimits
 from agent.replay.recording import IN_PROGRESS
 from agent.replay.replay import open_recording
 from agent.titles import title_for_task
+from agent.workspace.versions.blobs import BlobStore
 from sandbox_ui.auth.access import get_access
+from sandbox_ui.history.catalog import Catalog
 from sandbox_ui.routes.helpers import RUN_PATH, Routes, at, get_run_id, json_response
 from sandbox_ui.runs.manager import RunManager
 
 
 @dataclass(frozen=True)
-class SavedExampleRoutes(Routes):
-    """Routes of saved examples."""
+class ExampleRoutes(Routes):
+    """Routes of recorded runs to try."""
 
     _runs: RunManager
+    _catalog: Catalog
     _data: Path
+    _blobs: BlobStore
     _limits: ExampleLimits
+
+    @at("/api/recordings")
+    def list_recordings(self, _request: Request) -> Response:
+        """Return the recorded runs: ``name``, ``title``, ``about``, ``steps``, ``seconds``."""
+        found = recordings.recordings()
+        names = ("name", "title", "about", "steps", "seconds")
+        return json_response([{name: getattr(each, name) for name in names} for each in found])
+
+    @at("/api/recordings/{name}", method="POST")
+    def open_recording(self, request: Request) -> Response:
+        """Return the user's ``run`` of a recording; it is copied from it the first time."""
+        owner, name = get_access(request).user.id, request.path_params["name"]
+        run, is_new = recordings.open_recording(
+            self._data,
+            owner,
+            recordings.find(name),
+            lambda: self._runs.create_draft(owner),
+            self._blobs,
+        )
+        if is_new:
+            self._catalog.history.indexer.changed(run)
+        return json_response({"run": run})
 
     @at(f"{RUN_PATH}/example", method="POST")
     def save(self, request: Request) -> Response:
