@@ -5,6 +5,7 @@ import io
 import json
 import zlib
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from PIL import Image
@@ -14,9 +15,11 @@ from agent.vision.draw import find_font
 from agent.vision.kinds import Kind, kind_of
 from agent.vision.look import look
 from agent.vision.request import Drawing, DrawingRequest
+from tests.sandbox_ui.preview.documents import pdf_files
 from tests.sandbox_ui.preview.documents.pdf_files import PdfPage, make_pdf
 
 pytestmark = pytest.mark.contract
+LOCKED = Path(pdf_files.__file__).parents[1] / "files" / "locked.pdf"
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg" %s>%s</svg>'
 
 
@@ -146,6 +149,7 @@ AMPLIFIED = b'<!DOCTYPE svg [<!ENTITY a "%s">%s]>' % (
         (lambda: b"", "image", "The file is empty"),
         (lambda: b"\x89PNG\r\n\x1a\n" + b"x" * 99, "image", "damaged"),
         (lambda: declared(20_000, 20_000), "image", "20,000 × 20,000 pixels; more than 200 mil"),
+        (lambda: LOCKED.read_bytes(), "pdf", "protected with a password"),
         (lambda: b"%PDF-1.7 nothing", "pdf", "damaged, truncated or has no pages"),
         (lambda: AMPLIFIED + SVG % (b"", b"<text>&j;</text>"), "svg", "cannot be read"),
         (lambda: SVG % (b"", b"<rect"), "svg", "truncated|cannot be read"),
