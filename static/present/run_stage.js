@@ -7,6 +7,7 @@ import { StepChanges } from "../tree/step_changes.js";
 import { isPresenting } from "./presenting.js";
 
 const root = document.documentElement;
+const isOnStage = () => isPresenting() && currentRun.started; // and not a comparison
 
 export class RunStage {
   #step = null; // the `Step` in play; null at the end
@@ -22,18 +23,18 @@ export class RunStage {
     waitForElement(".app-header .title").then((title) => title.after(this.live, this.figures));
     this.size = new ResizeObserver(() => this.#keepInView());
     for (const name of ["presenting", "update", "moment"]) on(name, () => this.show());
-    on("tick", () => isPresenting() && this.#showFigures());
+    on("tick", () => isOnStage() && this.#showFigures());
     on("stage", (action) => this.#act(action));
   }
 
   /** Show what is in play: the step of the moment, the last one of a run that works, or the end. */
   show() {
-    const step = isPresenting() && currentRun.started ? this.#inPlay() : null;
-    if (isPresenting()) root.dataset.stage = step || currentRun.running ? "step" : "end";
+    const step = isOnStage() ? this.#inPlay() : null;
+    if (isOnStage()) root.dataset.stage = step || currentRun.running ? "step" : "end";
     const before = this.#shown;
-    this.#shown = isPresenting() ? root.dataset.stage : "";
+    this.#shown = isOnStage() ? root.dataset.stage : "";
     if (step !== this.#step) this.#enter(step);
-    if (!isPresenting()) return void (this.#result = "");
+    if (!isOnStage()) return void (this.#result = "");
     if (this.#shown === "end" && before !== "end") this.#showEnd();
     this.#showFigures();
     if (step) this.#showResult(step.number);
