@@ -80,7 +80,9 @@ export class Approval {
   update() {
     if (this.reviewed || (this.isActive && this.element.querySelector("button"))) return;
     const why = h("p", { class: "why" }, `Waits for ${this.run.canEdit ? "your" : "the owner’s"} approval: ${whyOf(this.event.reasons)}.`);
+    const hadFocus = this.element.contains(document.activeElement);
     this.element.replaceChildren(...[this.parameters, why, this.isActive ? this.#choices() : null].filter((each) => each !== null));
+    if (hadFocus) this.#leave();
     this.#showExtent();
     if (this.isActive && left && document.activeElement === left) this.element.focus();
   }
@@ -163,7 +165,11 @@ export class Approval {
       const original = h("pre", { tabindex: "0", "aria-label": "The call as the model made it" }, withHiddenMarked(this.original));
       this.element.append(h("details", { class: "original" }, h("summary", {}, "The call as the model made it"), original));
     }
-    if (!hadFocus) return;
+    if (hadFocus) this.#leave();
+  }
+
+  /** The focus stays at the call, and goes on to the next one that waits. */
+  #leave() {
     this.card.summary.focus();
     left = this.card.summary;
   }
@@ -203,6 +209,7 @@ export function mountApproval(run) {
     const act = active && { a: () => active.allow(), e: () => active.edit(), d: () => active.deny() }[event.key];
     if (!act || active.element.querySelector("form")) return;
     event.preventDefault();
+    left = document.activeElement;
     act();
   });
 }
