@@ -50,6 +50,11 @@ export class Approval {
       observer.observe(end);
     }
     this.#showExtent();
+    this.#takeFocus(); // it is in the page now
+  }
+
+  #takeFocus() {
+    if (this.isActive && left && document.activeElement === left) this.element.focus();
   }
 
   #showExtent() {
@@ -84,7 +89,7 @@ export class Approval {
     this.element.replaceChildren(...[this.parameters, why, this.isActive ? this.#choices() : null].filter((each) => each !== null));
     if (hadFocus) this.#leave();
     this.#showExtent();
-    if (this.isActive && left && document.activeElement === left) this.element.focus();
+    this.#takeFocus();
   }
 
   #choices() {

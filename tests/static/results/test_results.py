@@ -31,7 +31,7 @@ def mount(
     """Mount the timeline with a recorded run, except some answers; returns the results."""
     answers = recorded(recording)
     stage.answer_recorded({key: answers[key] for key in answers if key not in without})
-    tested = f"<script>parent.postMessage({{ confined: {str(is_confined).lower()} }}, '*')"
+    tested = f"<script>parent.postMessage({{ confined: {str(is_confined).lower()} }}, '*')</script>"
     stage.answer("/frames/confinement", page(tested))
     stage.answer("frames", {"prefix": "framed/"}, "POST")
     stage.answer("/framed/*", page("<h1>Hello</h1>"))
@@ -124,6 +124,7 @@ def mount_unconfined(stage: Stage, title: str) -> None:
 
 def test_the_studios_own_page_is_shown_at_once_where_it_cannot_be_confined(stage: Stage) -> None:
     mount_unconfined(stage, "Map a journey")
+    stage.timeline.locator(".outputs .pages figure").scroll_into_view_if_needed()
     result = stage.timeline.locator(".outputs .pages iframe")
     expect(result).to_have_attribute("sandbox", "")
     expect(stage.timeline.get_by_text("This browser cannot keep a page offline")).to_have_count(0)
@@ -132,11 +133,12 @@ def test_the_studios_own_page_is_shown_at_once_where_it_cannot_be_confined(stage
     expect(preview).to_have_attribute("sandbox", "")
     stage.workspace.get_by_role("button", name="Run scripts").click()
     for frame in (preview, result):  # one choice for a file, wherever it is shown
-        expect(frame).to_have_attribute("sandbox", "allow-scripts")
+        expect(frame.last).to_have_attribute("sandbox", "allow-scripts")
 
 
 def test_another_page_asks_once_where_it_cannot_be_confined(stage: Stage) -> None:
     outputs = mount(stage, is_confined=False)
+    outputs.locator(".pages figure").scroll_into_view_if_needed()  # pages in view are loaded
     ask = outputs.locator(".pages .message")
     expect(ask).to_contain_text("This browser cannot keep a page offline")
     assert ask.evaluate("each => getComputedStyle(each).textAlign") == "center"
