@@ -78,7 +78,8 @@ def describe(
         results = results_by_domain(rows, domains, baselines)
         shown = _evaluation(folder, cells, results, baselines)
     else:
-        results = results_of_repetitions(definition, rows, baselines)
+        check = definition.expected.kind if definition.expected else None
+        results = results_of_repetitions(rows, definition.repetitions, baselines, check)
         shown = _comparison(folder, runs, results[0]["members"], running)
     members = [
         _member_to_json(index, member, [each.summary for each in runs[index] if each.summary])

@@ -12,27 +12,44 @@ export class ScoreTable {
     this.element = h("section", { class: "result-tables", "aria-label": "Results" }, h("h2", {}, "Scores"), this.scores.element);
   }
 
-  show({ results, members }) {
+  show({ results, members, columns }) {
     if (!hasChanged(this, [results, members])) return;
     const caption = "Mean scores with 95 % intervals, gains to the plain member, and what is not counted";
     const row = ({ domain, tasks, members: found }) =>
-      h("tr", { class: domain === "all" ? "total" : null }, rowHead(domainName(domain), { note: plural(tasks, "task") }), ...found.map(scoreCell));
+      h(
+        "tr",
+        { class: domain === "all" ? "total" : null },
+        rowHead(domainName(domain), { note: plural(tasks, domain === "mean" ? "domain" : "task"), help: columns.domain }),
+        ...found.map((result) => scoreCell(result, columns, domain)),
+      );
     this.scores.draw({ members, caption, groups: [{ rows: results }], row });
   }
 }
 
-function scoreCell({ score, low, high, n, correct, gain, gainLow, gainHigh, pairs, infrastructure, unscored }) {
+/** A member's result in a domain; `columns` has the definitions, which are shown as tooltips. */
+function scoreCell(result, columns, domain) {
+  const { score, low, high, n, correct, best, tied, gain, gainLow, gainHigh, gainP, gainTest, pairs, infrastructure, unscored } = result;
+  const [tasks, differences] =
+    domain === "mean" ? [plural(n, "domain"), plural(pairs, "domain")] : [`${formatNumber(correct)} of ${formatNumber(n)} right`, plural(pairs, "pair")];
   const apart = [infrastructure ? `${formatNumber(infrastructure)} infrastructure` : "", unscored ? `${formatNumber(unscored)} unscored` : ""]
     .filter(Boolean)
     .join(", ");
   return h(
     "td",
-    {},
-    h("span", { class: "value" }, percent(score)),
-    h("small", {}, isKnown(score) ? `${interval(low, high)} · ${formatNumber(correct)} of ${formatNumber(n)} right` : "no score yet"),
+    { class: best ? "best" : null },
+    h("span", { class: "value", title: columns.score }, percent(score)),
+    tied ? h("span", { class: "tied", title: columns.tied }, " tied") : null,
+    best ? h("span", { class: "visually-hidden" }, " (best)") : null,
+    h("small", { title: columns.low }, isKnown(score) ? `${interval(low, high)} · ${tasks}` : "no score yet"),
     isKnown(gain)
-      ? h("small", { class: "gain", "data-sign": gainSign(gain) }, `${points(gain)} points (${interval(gainLow, gainHigh)}; ${plural(pairs, "pair")})`)
+      ? h(
+          "small",
+          { class: "gain", "data-sign": gainSign(gain), title: columns.gain },
+          `${points(gain)} points (${interval(gainLow, gainHigh)}; ${differences})`,
+        )
       : null,
+    isKnown(gainP) ? h("small", { title: columns.gainTest }, `p ${gainP < 0.001 ? "< 0.001" : `= ${gainP.toFixed(3)}`}, ${gainTest}`) : null,
+    result.k ? h("small", { title: columns.passAt }, `pass@${result.k} ${percent(result.passAt)} · pass^${result.k} ${percent(result.passHat)}`) : null,
     apart ? h("small", { class: "apart" }, `not counted: ${apart}`) : null,
   );
 }

@@ -14,12 +14,23 @@ const NARROW = matchMedia("(max-width: 900px)");
 
 const EXPORTS = [
   ["html", "Report", "HTML"],
-  ["csv", "Table", "CSV"],
-  ["json", "Everything", "JSON"],
-  ["tex", "Table", "LaTeX"],
-  ["md", "Table", "Markdown"],
+  ["tex", "Tables", "LaTeX"],
+  ["md", "Tables", "Markdown"],
+  ["csv", "All figures", "CSV"],
   ["svg", "Chart", "SVG"],
+  ["pdf", "Chart", "PDF"],
   ["png", "Chart", "PNG"],
+  ["runs.csv", "Runs", "CSV"],
+  ["runs.jsonl", "Runs", "JSON Lines"],
+  ["runs.parquet", "Runs", "Parquet"],
+  ["provenance.json", "Provenance", "JSON"],
+  ["json", "Everything", "JSON"],
+  ["zip", "All of these", "ZIP"],
+];
+/** What only an evaluation has, after its runs. */
+const OF_TASKS = [
+  ["tasks.csv", "Tasks", "CSV"],
+  ["tasks.tex", "Tasks", "LaTeX"],
 ];
 
 /** Disable an action on what another process carries out, with the sentence that says so. */
@@ -40,7 +51,8 @@ export class Tools {
     this.resume = button("resume owner-only", "Resume", () => page.proceed("resume"), { hidden: true, title: "Start the runs that are missing" });
     const present = button("present", "Present ", () => emit("present"), { "aria-keyshortcuts": "p", title: "Present (p)" });
     present.append(h("kbd", {}, "p"));
-    const items = EXPORTS.map(([kind, text, note]) => ({ text, note, href: page.url(`export.${kind}`) }));
+    const kinds = noun === "evaluation" ? EXPORTS.toSpliced(-3, 0, ...OF_TASKS) : EXPORTS;
+    const items = kinds.map(([kind, text, note]) => ({ text, note, href: page.url(`export.${kind}`) }));
     const exportButton = button("export", "Export", () => openMenu(items, exportButton), { "aria-haspopup": "menu", "aria-expanded": "false" });
     const share = singleUser ? null : button("share owner-only", "Share", () => this.share());
     this.deleteButton = button("delete owner-only", "Delete", () => this.remove(), { "aria-label": `Delete the ${noun}` });

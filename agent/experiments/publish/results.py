@@ -12,7 +12,6 @@ from functools import cached_property
 from statistics import fmean
 from typing import Any
 
-from agent.experiments.experiment import Experiment
 from agent.experiments.figures.statistics import (
     Estimate,
     PairedDifference,
@@ -25,7 +24,7 @@ from agent.experiments.figures.statistics import (
 )
 from agent.experiments.folder import ExperimentFolder
 from agent.experiments.publish.rows import RunRow
-from agent.grading.checks import CHECKS
+from agent.grading.checks import CHECKS, Check
 
 ALL, MEAN = "all", "mean"
 """The domains that are none: all tasks together, and the mean over the domains."""
@@ -125,18 +124,17 @@ def results_by_domain(
 
 
 def results_of_repetitions(
-    comparison: Experiment, rows: Iterable[RunRow], baselines: Sequence[int]
+    rows: Iterable[RunRow], repetitions: int, baselines: Sequence[int], check: Check | None
 ) -> list[dict[str, Any]]:
     """Return the results of a comparison's only task, whose repetitions are paired."""
-    expected = comparison.expected
-    gradual = expected is None or CHECKS[expected.kind].gradual
+    gradual = check is None or CHECKS[check].gradual
     counted = [
         row if gradual or row.score is None else replace(row, score=float(row.is_right))
         for row in rows
         if row.is_done and row.state  # not of a run that was deleted
     ]
     scores = [replace(row, task=row.repetition - 1) for row in counted]
-    (found, _) = results_by_domain(scores, [""] * comparison.repetitions, baselines)
+    (found, _) = results_by_domain(scores, [""] * repetitions, baselines)
     least = min(filter(None, (each["n"] for each in found["members"])), default=0)
     (task, _) = results_by_domain(counted, [""], baselines, min(_PASS_K, least) or None)
     members = [

@@ -18,9 +18,8 @@ from agent.experiments.figures.statistics import estimate
 from agent.experiments.outcomes import SCORED, OutcomeName, outcome_of_score
 from agent.experiments.publish.exports import export, kind_of, kinds
 from agent.experiments.publish.publication import results_of
-from agent.experiments.publish.results import score_of
+from agent.experiments.publish.results import results_of_repetitions, score_of
 from agent.experiments.publish.rows import RunRow, from_json, from_parquet, to_json
-from agent.grading.checks import CHECKS
 
 MAX_DIFFERENCES = 200
 """Differences that are listed; others are counted."""
@@ -125,7 +124,7 @@ def _read(name: str, content: bytes) -> tuple[dict[str, Any], list[RunRow]]:
             for row in stored["runs"]
         ])  # fmt: skip
         members = len(stored["members"])
-        tasks = len(stored["tasks"]) if "results" in stored else 1
+        tasks = len(stored["tasks"]) if kind_of(stored) == "evaluation" else 1
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise UsageError(
             f"{name} has no rows of runs that can be read. Export it with this version."
@@ -182,32 +181,25 @@ def _of_comparison(stored: Mapping[str, Any], rows: Sequence[RunRow]) -> Iterato
     for each in (run for member in stored["members"] for run in member["runs"]):
         if not _is_same(each["score"], scores.get(each["run"])):
             yield f"members/{each['run']}/score: {each['score']}, in its row {scores[each['run']]}"
-    expected = stored.get("expected")
-    binary = expected is not None and not CHECKS[expected["kind"]].gradual
+    expected, members = stored.get("expected"), len(stored["members"])
+    results = results_of_repetitions(
+        rows, stored["repetitions"], [stored["baseline"]] * members, expected and expected["kind"]
+    )
+    yield from _in_values(stored["results"], results, "results")
     for group in stored["table"]:
         for line in group["rows"]:
             key = {"steps": "turns"}.get(line["key"], line["key"])
+            if key == "score" or key not in RunRow.__slots__:
+                continue  # scores are in the results, the others are not numbers of a run
             for member, cell in enumerate(line["cells"]):
-                if cell["value"] is None or key not in RunRow.__slots__:
-                    continue
-                ended = [row for row in rows if row.member == member]
-                if key == "score":
-                    values = [float(row.is_right) if binary else row.score for row in ended
-                              if row.score is not None]  # fmt: skip
-                else:
-                    values = [getattr(row, key) for row in ended
-                              if row.is_done or row.outcome == "infrastructure"]  # fmt: skip
-                known = [float(value) for value in values if value is not None]
-                found = estimate(known, binary=binary and key == "score")
-                names = ("value", "low", "high", "n")
-                recomputed = (
-                    (found.mean, found.low, found.high, found.n) if found else (None,) * 4
-                )  # fmt: skip
-                for name, value in zip(names, recomputed, strict=True):
-                    if not _is_same(cell[name], value):
-                        yield (
-                            f"table/{line['key']}/{member}/{name}: {cell[name]}, recomputed {value}"
-                        )
+                values = [getattr(row, key) for row in rows if row.member == member and row.is_done]
+                found = estimate([float(value) for value in values if value is not None])
+                for name, value in (
+                    ("value", found and found.mean),
+                    ("n", found.n if found else 0),
+                ):
+                    if cell["value"] is not None and not _is_same(cell[name], value):
+                        yield f"table/{key}/{member}/{name}: {cell[name]}, recomputed {value}"
 
 
 def _in_values(stored: Any, recomputed: Any, place: str) -> Iterator[str]:
