@@ -25,6 +25,8 @@ from agent.experiments.preflight.checks import Preflight, preflight
 from agent.experiments.process import registered
 from agent.experiments.publish import exports
 from agent.experiments.publish.publication import published
+from agent.experiments.publish.rows import whole_rows
+from agent.experiments.publish.selection import chosen_runs
 from agent.experiments.runner import Progress, Runner, StartedRun
 from agent.experiments.scoring import judge_access
 from agent.experiments.setup import set_up, with_request
@@ -100,6 +102,24 @@ class ExperimentResult:
         from agent.report.report import save_parts
 
         parts = groups.parts(self.description, partial(RunFolder.open, self.data))
+        save_parts(parts, arguments.path("file", file))
+
+    def appendix(self, file: "str | os.PathLike[str]") -> None:
+        """Write the report with the runs of an appendix: see ``chosen_runs``.
+
+        Args:
+            file: The file to write; an existing one is replaced.
+
+        Raises:
+            WorkspaceError: The file cannot be written.
+        """
+        from agent.report import groups  # Markdown and tables: slow to import
+        from agent.report.report import save_parts
+
+        folder = ExperimentFolder.open(self.data, self.id)
+        chosen = chosen_runs(list(whole_rows(folder, self.summaries)))
+        open_run = partial(RunFolder.open, self.data)
+        parts = groups.parts(self.description, open_run, appendix=chosen)
         save_parts(parts, arguments.path("file", file))
 
     def __str__(self) -> str:

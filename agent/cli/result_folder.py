@@ -120,6 +120,8 @@ class ResultFolder:
         """Print the results, and write exports and the report, such as ``comparison.csv``."""
         if self.path is not None:
             result.report(self.path / f"{self._kind}.html")
+            if self._kind == "evaluation":
+                result.appendix(self.path / "evaluation.appendix.html")
             whole = result.published(k)
             try:
                 for kind in exports.kinds(whole):

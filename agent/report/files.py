@@ -64,10 +64,13 @@ class Files:
         notes: What the files lack, in sentences.
     """
 
-    def __init__(self, source: Source, budget: Budget, redactor: Redactor) -> None:
+    def __init__(
+        self, source: Source, budget: Budget, redactor: Redactor, prefix: str = ""
+    ) -> None:
         self._source = source
         self._budget = budget
         self._redactor = redactor
+        self._prefix = prefix  # of the contents' ids
         self._documents = Documents(redactor)
         self._stored: dict[str, _Stored] = {}
         changes, self.notes = _read(source)
@@ -110,7 +113,7 @@ class Files:
             except OSError:
                 continue
             left -= size
-            ids[content.key] = name = str(len(ids) + 1)
+            ids[content.key] = name = f"{self._prefix}{len(ids) + 1}"
             kind, media = _kind(change.path, start)
             self._stored[name] = _Stored(change.path, size, kind, media, content)
         return ids

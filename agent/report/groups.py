@@ -1,12 +1,14 @@
 """The reports of a comparison and of an evaluation, made from the JSON that describes them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from agent.errors import StudioError
 from agent.experiments.description import for_readers
 from agent.experiments.publish import exports
+from agent.experiments.publish.selection import Chosen
 from agent.report.budget import Budget, TextMeter
+from agent.report.files import Files
 from agent.report.page import document, json_block
 from agent.report.redaction import Redactor
 from agent.report.report import describe_run, step_blocks
@@ -16,25 +18,40 @@ from agent.report.steps import fitted
 from agent.runs.folder import RunFolder
 
 _BUDGET = Budget(files=0, file=0, text=16_000)
+_MB = 1024**2
+_APPENDIX_BUDGET = Budget(files=_MB // 2, file=_MB // 4, text=16_000)
+"""How much of each run is in an appendix."""
+
+Appendix = Mapping[str, Sequence[Chosen]]
 
 Description = dict[str, Any]
 OpenRun = Callable[[str], RunFolder]
 
 
-def parts(description: Description, open_run: OpenRun, keys: tuple[str, ...] = ()) -> Iterator[str]:
+def parts(
+    description: Description,
+    open_run: OpenRun,
+    keys: tuple[str, ...] = (),
+    appendix: Appendix | None = None,
+) -> Iterator[str]:
     """Return the parts of the report of an experiment; a comparison's has its runs without files.
 
     Args:
         description: See ``agent.experiments.description.describe``.
         open_run: Returns the folder of one of its runs; raises ``StudioError`` without it.
         keys: Keys to redact, besides those that look like one.
+        appendix: Runs by domain that an evaluation's report has, with small files.
     """
     redactor, meter = Redactor(keys), TextMeter(_BUDGET)
     kind = "evaluation" if "suites" in description else "comparison"
 
     def blocks() -> Iterator[str]:
         view = fitted(for_readers(description), meter, redactor)
-        yield json_block("record", {"kind": kind, "view": view})
+        listed = [_listed(domain, each) for domain, each in (appendix or {}).items()]
+        listed = fitted(listed, meter, redactor)
+        yield json_block("record", {"kind": kind, "view": view, "appendix": listed})
+        for each in (each for runs in (appendix or {}).values() for each in runs):
+            yield from _run(each.row.run, open_run, meter, redactor, _APPENDIX_BUDGET)
         for member in description["members"] if kind == "comparison" else ():
             for run in member["runs"]:
                 yield from _run(str(run["run"]), open_run, meter, redactor)
@@ -43,7 +60,16 @@ def parts(description: Description, open_run: OpenRun, keys: tuple[str, ...] = (
     return document(redactor.redact(description["title"]), [plain], blocks())
 
 
-def _run(run: str, open_run: OpenRun, meter: TextMeter, redactor: Redactor) -> Iterator[str]:
+def _listed(domain: str, runs: Sequence[Chosen]) -> Description:
+    names = ("run", "task_id", "label", "repetition", "outcome", "score", "turns", "tokens_once")
+    listed = [{name: getattr(each.row, name) for name in names} | {"why": each.why}
+              for each in runs]  # fmt: skip
+    return {"domain": domain, "runs": listed}
+
+
+def _run(
+    run: str, open_run: OpenRun, meter: TextMeter, redactor: Redactor, budget: Budget = _BUDGET
+) -> Iterator[str]:
     """Yield the record and the steps of a run; nothing of one that was deleted or is damaged."""
     try:
         source = Source.of(open_run(run))
@@ -51,7 +77,14 @@ def _run(run: str, open_run: OpenRun, meter: TextMeter, redactor: Redactor) -> I
         if not head.state.rounds:
             return
         record = fitted(describe_run(head, source), meter, redactor)
-        yield json_block(f"record-{run}", record | {"files": [], "contents": {}, "notes": []})
+        if not budget.files:
+            yield json_block(f"record-{run}", record | {"files": [], "contents": {}, "notes": []})
+            yield from step_blocks(source, meter, redactor, f"{run}-")
+            return
+        files = Files(source, budget, redactor, f"{run}-")
+        record |= {"files": files.versions, "contents": files.contents, "notes": files.notes}
+        yield json_block(f"record-{run}", record)
         yield from step_blocks(source, meter, redactor, f"{run}-")
+        yield from files.blocks()
     except (StudioError, OSError):
         return

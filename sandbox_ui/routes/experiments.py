@@ -17,6 +17,8 @@ from agent.experiments import suites
 from agent.experiments.description import for_readers
 from agent.experiments.experiment import MAX_MEMBERS
 from agent.experiments.publish import exports
+from agent.experiments.publish.rows import from_json
+from agent.experiments.publish.selection import chosen_runs
 from agent.grading.checks import CHECKS, EXTRACTED, EXTRACTIONS
 from agent.report import groups
 from sandbox_ui.auth.access import Access, get_access
@@ -173,6 +175,13 @@ class ExperimentRoutes(Routes):
         kind, key = request.path_params["kind"], get_access(request).limiter_key
         k = _number(request.query_params.get("k", ""))
         shown = await self._shown(request, self._manager.describe)
+        if kind == "appendix.html" and "suites" in shown:
+            whole = await self._limiter.run(
+                key, partial(self._manager.published, _id(request), shown)
+            )
+            chosen = chosen_runs(from_json(whole["runs"]))
+            parts = groups.parts(shown, self._runs.folder, appendix=chosen)
+            return report_response(parts, "evaluation.appendix.html")
         if kind == "html":
             name = f"{exports.kind_of(shown)}.html"
             return report_response(groups.parts(shown, self._runs.folder), name)

@@ -74,7 +74,7 @@ export class Figure {
     const shown = results.length === 2 ? results.slice(1) : results; // of one domain, all are the same
     this.element.hidden = !suites && !shown[0].members.some(({ n }) => n > 1);
     const name = ({ domain }) => (suites ? domainName(domain) : "This task");
-    const size = ({ tasks }) => (suites ? plural(tasks, "task") : plural(repetitions, "repetition"));
+    const size = ({ domain, tasks }) => (suites ? plural(tasks, domain === "mean" ? "domain" : "task") : plural(repetitions, "repetition"));
     this.body.replaceChildren(...shown.map((result) => domainBars(result, members, name(result), size(result))));
     this.body.dataset.count = shown.length;
     this.legend.replaceChildren(...members.map((member) => h("span", { dir: "auto" }, h("i", { class: "swatch", ...colour(member, members) }), member.label)));

@@ -29,6 +29,7 @@ const EXPORTS = [
 ];
 /** What only an evaluation has, after its runs. */
 const OF_TASKS = [
+  ["appendix.html", "Appendix", "HTML"],
   ["tasks.csv", "Tasks", "CSV"],
   ["tasks.tex", "Tasks", "LaTeX"],
 ];

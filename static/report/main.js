@@ -3,8 +3,10 @@
 import dompurify from "dompurify";
 import uPlot from "uplot";
 import { h, iconButton } from "../core/dom.js";
+import { plural } from "../core/format.js";
 import { currentRun, emit, on } from "../core/event_stream.js";
 import { ExperimentPage } from "../experiments/page.js";
+import { domainName } from "../experiments/words.js";
 import { source } from "../core/loading/source.js";
 import { stateLabel, stateTone } from "../core/run/run_states.js";
 import { mountThemeButton } from "../core/theme.js";
@@ -59,9 +61,9 @@ function answerFrom(answers, textOf = (_file) => "") {
   });
 }
 
-/** Show a run, its files and its moments. */
-function showRun(record) {
-  const answers = new RunAnswers(record);
+/** Show a run, its files and its moments; `prefix` begins the names of its blocks. */
+function showRun(record, prefix = "") {
+  const answers = new RunAnswers(record, prefix);
   answerFrom(answers, (file) => answers.textOf(file));
   const timeline = new ReportTimeline(find(".timeline"), record);
   on("notice", ({ text }) => timeline.addNote(text));
@@ -77,14 +79,42 @@ function showRun(record) {
   showHeader(record.title, stateLabel(status), stateTone(status), status.model);
 }
 
+/** Show a run of an appendix, with the way back. */
+function showChosen(run) {
+  find(".app-header .title").before(h("a", { class: "quiet back", href: "#" }, "Back to the results"));
+  showRun(readJson(`record-${run}`), `${run}-`);
+}
+
+/** The runs of an appendix, each of which opens in place of the results. */
+function appendixOf(domains) {
+  const row = ({ run, why, task_id: task, label, repetition, outcome, score, turns, tokens_once: tokens }) =>
+    h(
+      "tr",
+      {},
+      h("th", { scope: "row", dir: "auto" }, hasBlock(run) ? h("a", { href: `#run=${run}` }, `${task} · ${label} · ${repetition}`) : `${task} · ${label}`),
+      h("td", {}, why),
+      h("td", {}, score === null ? outcome : `${outcome}, ${score.toFixed(2)}`),
+      h("td", { class: "num" }, plural(turns ?? 0, "turn")),
+      h("td", { class: "num" }, tokens === null ? "tokens not known" : plural(tokens, "token")),
+    );
+  const tables = domains.flatMap(({ domain, runs }) => [h("h3", {}, domainName(domain)), h("table", {}, h("tbody", {}, ...runs.map(row)))]);
+  return h("section", { class: "appendix", "aria-label": "Appendix" }, h("h2", {}, "Appendix: the shortest and the most different runs"), ...tables);
+}
+
+const hasBlock = (run) => Boolean(document.getElementById(`record-${run}`));
+
 /** Show a comparison or an evaluation in place of a run. */
-function showGroup({ kind, view }) {
+function showGroup({ kind, view, appendix = [] }) {
   answerFrom(new GroupAnswers(view));
   find("#studio").remove();
   document.documentElement.dataset.view = kind;
   const place = h("section", { class: `view ${kind}`, tabindex: "0", "aria-label": view.title });
   find("main.contain > .column").append(place);
-  on("view", ({ title, state, detail }) => showHeader(title, state.text, state.tone, detail));
+  const runs = appendix.length ? appendixOf(appendix) : null;
+  on("view", ({ title, state, detail }) => {
+    showHeader(title, state.text, state.tone, detail);
+    if (runs && !runs.isConnected) place.append(runs); // the page has drawn its parts
+  });
   new ExperimentPage(kind, view.id, place, (text) => place.append(h("p", {}, text)));
 }
 
@@ -99,7 +129,10 @@ function showHeader(title, label, tone, detail) {
 try {
   mountThemeButton(find(".theme"));
   const record = readJson("record");
-  if (record.kind === "run") showRun(record);
+  const chosen = new URLSearchParams(location.hash.slice(1)).get("run");
+  addEventListener("hashchange", () => location.reload());
+  if (chosen && hasBlock(chosen)) showChosen(chosen);
+  else if (record.kind === "run") showRun(record);
   else showGroup(record);
 } catch (error) {
   const { body } = new DOMParser().parseFromString(find("body > noscript").textContent, "text/html");

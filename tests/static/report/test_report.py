@@ -14,16 +14,27 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from agent.documents.text import extract_text
+from agent.events import Mode
+from agent.experiments.description import describe
+from agent.experiments.publish.rows import whole_rows
+from agent.experiments.publish.selection import chosen_runs
+from agent.grading.checks import Grade
+from agent.history import records
+from agent.models.base import Usage
 from agent.report import groups
 from agent.report.budget import Budget
 from agent.report.report import save_parts, save_report
 from agent.runs.folder import RunFolder
+from agent.runs.summary import Summary
 from tests.agent.experiments.test_description import TWELVE, compare, described, write_run
 from tests.agent.report.recorded import PNG, Recorder, hostile_run
 from tests.support.browser.page_pool import listen, release_page, take_page
+from tests.support.evaluations.stored import create
+from tests.support.evaluations.suites import sums
 from tests.support.tab import NARROW, WIDE
 
 pytestmark = pytest.mark.component
+MODES: tuple[Mode, ...] = ("plain", "sandbox")
 
 
 def attack(address: str) -> str:
@@ -66,9 +77,9 @@ def opened(
     page.clock.install()
     page.goto(file.as_uri())
     yield page
-    loaded = [url for url in requests if not url.startswith(("data:", "blob:"))]
+    loaded = [url.partition("#")[0] for url in requests if not url.startswith(("data:", "blob:"))]
     # With a network, Chromium also reports requests that the page's policy refuses.
-    assert loaded[:1] == [file.as_uri()] if not offline else loaded == [file.as_uri()]
+    assert loaded[:1] == [file.as_uri()] if not offline else set(loaded) == {file.as_uri()}
     assert errors == []
     assert page.evaluate("window.hacked") is None
     release_page(page)
@@ -204,3 +215,32 @@ def test_a_comparisons_report_opens_without_a_network(browser: Browser, tmp_path
         expect(page.get_by_role("button", name=re.compile("Delete|Stop"))).to_have_count(0)
         page.get_by_role("button", name="Switch theme").click()
         expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+
+
+def test_an_appendix_opens_each_of_its_runs_and_comes_back(
+    tmp_path: Path, browser: Browser
+) -> None:
+    folder = create(tmp_path / "data", [sums(2)])
+    summaries = dict[str, Summary | None]()
+    for task in range(2):
+        for member, mode in enumerate(MODES):
+            run = write_run(
+                folder.data, mode, f"{task} is the answer", usages=(Usage(100, 10),) * 3
+            )
+            folder.add_run(task, member, 1, run)
+            folder.add_score(run, Grade(score=float(member), grader="math/lenient/2"), "")
+            record = records.read(folder.data, run, None)
+            assert record is not None
+            summaries[run] = record.summary
+    chosen = chosen_runs(list(whole_rows(folder, summaries)))
+    file = tmp_path / "appendix.html"
+    shown = describe(folder, summaries)
+    save_parts(groups.parts(shown, partial(RunFolder.open, folder.data), appendix=chosen), file)
+    with opened(browser, file) as page:
+        links = page.get_by_role("region", name="Appendix").get_by_role("link")
+        expect(links).to_have_count(4)
+        links.filter(has_text="2 · sandbox").click()
+        expect(page.locator(".timeline")).to_contain_text("1 is the answer")
+        expect(page.get_by_role("button", name="Play")).to_be_visible()
+        page.get_by_role("link", name="Back to the results").click()
+        expect(links).to_have_count(4)
