@@ -120,11 +120,14 @@ export class FileChip extends UploadChip {
     if (this.infoRequested || !mayHaveText(entry.name)) return;
     this.infoRequested = true;
     fetchDocumentInfo(entry.path).then(
-      (info) => (this.info.textContent = formatDocumentInfo(info)),
+      (info) => (this.info.textContent = formatDocumentInfo(info) || scanNote(info)),
       () => {},
     );
   }
 }
+
+/** What is said of a PDF that the server found no text in. */
+const scanNote = ({ reason }) => (reason?.includes("it may be a scan") ? "No text: it may be a scan. “Pages” lets the model see its first ones." : "");
 
 /** Chip of a batch, with totals. The model sees its pictures. */
 export class BatchChip extends UploadChip {

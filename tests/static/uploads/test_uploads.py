@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, Request, expect
 
 from agent.runs.folder import RunFolder
+from tests.agent.documents.test_text import create_pdf
 from tests.agent.runs.outputs.sample_pictures import encode_picture
 from tests.support.browser.page_pool import listen
 from tests.support.component.routes import LocalRoutes
@@ -340,3 +341,10 @@ def test_attached_pictures_are_seen_unless_they_are_left_files_only(stage: Stage
         None,
         {"pictures": ["input/a.png", "input/c.pdf"]},
     ]
+
+
+def test_a_scanned_pdf_says_so_and_offers_its_pages(uploads: Stage) -> None:
+    attach(uploads, {"scan.pdf": create_pdf([""])})
+    chip = chips(uploads).first
+    expect(chip).to_contain_text("No text: it may be a scan. “Pages” lets the model see")
+    expect(chip.get_by_role("button", name="Pages of scan.pdf for the model")).to_be_visible()
