@@ -107,10 +107,8 @@ def test_a_run_streams_is_played_and_presented(tmp_path: Path, open_browser: Ope
         page.wait_for(MOUNTED)
         page.wait_for("document.querySelectorAll('.welcome .tile').length === 6")
         assert page.evaluate("performance.getEntriesByType('navigation').length") == 1
-        page.choose_file("input[type=file]", given)
-        page.wait_for(
-            "document.querySelector('.chip.upload, .tree')?.textContent.includes('given')"
-        )
+        page.choose_file(".attachments input[type=file]", given)
+        page.wait_for("document.querySelector('.tree').textContent.includes('given')")
         page.type("#task textarea", "Count the terns")
         page.click("#run")
         page.wait_for(shown(".round-end .answer"))
