@@ -5,7 +5,7 @@ import { openRun } from "../core/view.js";
 import { openMenu } from "../core/widgets/menu.js";
 import { formatNumber, plural } from "../core/format.js";
 import { runUrl } from "../core/run/run_summary.js";
-import { OUTCOMES, domainName, percent } from "./words.js";
+import { DIFFERENCES, OUTCOMES, domainName, hasDifference, percent } from "./words.js";
 
 const ROW = 36; // height of a row in px, as in the style sheet
 const MARGIN = 8; // rows that are drawn above and below the view
@@ -24,6 +24,8 @@ export class TaskTable {
     this.range = ""; // the rows that are drawn
     this.outcomes = h("div", { class: "outcome-filter", role: "group", "aria-label": "Filter by outcome" });
     this.suite = h("select", { "aria-label": "Suite", onchange: () => this.filter() });
+    const differences = Object.entries(DIFFERENCES).map(([value, text]) => h("option", { value }, text));
+    this.difference = h("select", { "aria-label": "Difference", onchange: () => this.filter() }, h("option", { value: "" }, "All differences"), ...differences);
     this.status = h("p", { class: "dim filter-status", role: "status" });
     this.head = h("thead");
     this.body = h("tbody");
@@ -39,7 +41,7 @@ export class TaskTable {
     this.element = h(
       "section",
       { class: "cells-place", "aria-label": "Tasks" },
-      h("div", { class: "section-line" }, h("h2", {}, "Tasks"), this.suite),
+      h("div", { class: "section-line" }, h("h2", {}, "Tasks"), this.suite, this.difference),
       this.outcomes,
       this.scroller,
       this.status,
@@ -53,7 +55,7 @@ export class TaskTable {
     if (before?.tasks !== evaluation.tasks) return this.build(evaluation);
     if (before.cells === evaluation.cells) return undefined;
     this.drawOutcomes();
-    if (this.outcome) return this.filter({ keepPlace: true });
+    if (this.outcome || this.difference.value) return this.filter({ keepPlace: true });
     return this.redraw();
   }
 
@@ -67,17 +69,20 @@ export class TaskTable {
     this.suite.replaceChildren(h("option", { value: "" }, "All suites"), ...options);
     this.suite.value = value;
     this.suite.hidden = suites.length < 2;
+    this.difference.hidden = members.length < 2;
     this.filter();
   }
 
   /** Whether a task is of the chosen suite. */
   isInSuite = ({ suite }) => !this.suite.value || suite === this.suite.value;
 
-  /** Filter by `outcome` and the chosen suite. */
+  /** Filter by `outcome`, the chosen suite and the chosen difference. */
   filter({ outcome = this.outcome, keepPlace = false } = {}) {
-    const { tasks, cells } = this.evaluation;
+    const { tasks, cells, members } = this.evaluation;
+    const { value } = this.difference;
     this.outcome = outcome;
-    this.rows = [...tasks.keys()].filter((index) => this.isInSuite(tasks[index]) && (!outcome || cells[index].some((cell) => cell.outcome === outcome)));
+    const isShown = (index) => this.isInSuite(tasks[index]) && (!outcome || cells[index].some((cell) => cell.outcome === outcome));
+    this.rows = [...tasks.keys()].filter((index) => isShown(index) && (!value || hasDifference(members, cells[index], value)));
     this.table.setAttribute("aria-rowcount", String(this.rows.length + 1));
     this.status.textContent = `${this.rows.length < tasks.length ? `${formatNumber(this.rows.length)} of ` : ""}${plural(tasks.length, "task")}`;
     this.drawOutcomes();
@@ -137,7 +142,7 @@ export class TaskTable {
     const spacer = (rows) => (rows > 0 ? [h("tr", { class: "spacer", "aria-hidden": "true" }, h("td", { style: `height: ${rows * ROW}px` }))] : []);
     const rows = this.rows.slice(first, last).map((task, offset) => this.row(task, first + offset));
     const colspan = this.evaluation.members.length + 1;
-    if (!this.rows.length) rows.push(h("tr", {}, h("td", { class: "empty-message", colspan }, "No task has this outcome.")));
+    if (!this.rows.length) rows.push(h("tr", {}, h("td", { class: "empty-message", colspan }, "No task is like this.")));
     this.body.replaceChildren(...spacer(first), ...rows, ...spacer(this.rows.length - last));
     if (focused) this.cellAt(this.at)?.focus({ preventScroll: true });
   }

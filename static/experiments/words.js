@@ -39,6 +39,17 @@ export const domainName = (domain) => ({ all: "All domains", mean: "Mean over do
 /** What an experiment is called: a comparison has one task, an evaluation suites of them. */
 const nounOf = ({ suites }) => (suites ? "evaluation" : "comparison");
 
+/** How a member's score of a task can stand to its baseline's. */
+export const DIFFERENCES = { better: "Better than its baseline", worse: "Worse than its baseline", same: "Same as its baseline" };
+
+/** Whether some member's score of a task stands so to its baseline's; an unknown score does not. */
+export const hasDifference = (members, cells, difference) =>
+  members.some(({ baseline }, at) => {
+    const [score, base] = [cells[at].score, cells[baseline].score];
+    if (at === baseline || !isKnown(score) || !isKnown(base)) return false;
+    return difference === (score > base ? "better" : score < base ? "worse" : "same");
+  });
+
 /** The members, the baseline first. */
 export const inOrder = ({ members, baseline }) => [members[baseline], ...members.filter(({ index }) => index !== baseline)];
 
