@@ -92,7 +92,7 @@ class Http(Way):
         self.evaluations.wait(self.evaluations.create(data, members=MEMBERS))
 
     def retry(self, experiment: ExperimentResult) -> None:
-        client = self.evaluations if "results" in experiment.description else self.comparisons
+        client = self.evaluations if "suites" in experiment.description else self.comparisons
         url = f"{client.routes}/{experiment.id}/retry-infrastructure"
         assert client.read(experiment.id)["canRetry"]
         client.http.post(url).raise_for_status()
