@@ -65,6 +65,7 @@ export class ExperimentPage {
   /** Create the parts of an evaluation. */
   evaluation() {
     this.taskPlace = h("section", { class: "task-place", hidden: true, tabindex: "-1" });
+    this.taskPlace.addEventListener("keydown", (event) => this.onTaskKey(event));
     this.cells = new TaskTable((task) => this.showTask(task));
     const tables = [new ScoreTable(), new MeasureTable(this.chosen), this.cells];
     const parts = [new Progress(), new NotCounted(this), this.keys, new Figure("evaluation"), ...tables];
@@ -140,13 +141,30 @@ export class ExperimentPage {
       const { id, title } = this.experiment.tasks[task];
       this.columns = new Columns({ chosen: this.chosen, onChoose: () => this.show(this.experiment) });
       const close = iconButton("close", "Close", () => this.showTask(task), { class: "quiet" });
-      this.taskPlace.replaceChildren(h("div", { class: "section-line" }, h("h2", { dir: "auto" }, `${id} ${title}`), close), this.columns.element);
+      const step = (icon, label, key, by) =>
+        iconButton(icon, label, () => this.stepTask(by), { class: "quiet", "aria-keyshortcuts": key, title: `${label} (${key})` });
+      const steps = [step("up", "Previous task", "k", -1), step("down", "Next task", "j", 1)];
+      this.taskPlace.replaceChildren(h("div", { class: "section-line" }, h("h2", { dir: "auto" }, `${id} ${title}`), ...steps, close), this.columns.element);
       this.taskPlace.setAttribute("aria-label", `Runs of ${id}`);
     }
     this.show(this.experiment);
     if (this.task === null) return this.cells.focus(this.cells.at);
     this.taskPlace.focus({ preventScroll: true });
     return this.taskPlace.scrollIntoView({ block: "nearest" });
+  }
+
+  /** Show the runs of the task that comes `by` rows after this one in the table, as it is filtered. */
+  stepTask(by) {
+    const next = this.cells.neighbour(this.task, by);
+    if (next !== undefined) this.showTask(next);
+  }
+
+  /** The keys of a task whose runs are side by side. */
+  onTaskKey(event) {
+    const by = { j: 1, k: -1 }[event.key];
+    if (!by || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea")) return;
+    event.preventDefault();
+    this.stepTask(by);
   }
 
   /** Show a message above the rest; "" removes it. */

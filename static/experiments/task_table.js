@@ -153,6 +153,11 @@ export class TaskTable {
     this.redraw();
   }
 
+  /** The task that comes `by` rows after another, among those that the filter lets through. */
+  neighbour(task, by) {
+    return this.rows[this.rows.indexOf(task) + by];
+  }
+
   row(index, row) {
     const { tasks, cells, members } = this.evaluation;
     const { id, title, group, domain } = tasks[index];
