@@ -61,7 +61,7 @@ def test_a_whole_step_can_be_read_and_everything_is_reachable(stage: Stage, zoom
         expect(stage.workspace).to_be_hidden()
         files.click()
     else:
-        stage.workspace.scroll_into_view_if_needed()
+        stage.file("output").scroll_into_view_if_needed()
     expect(stage.file("output")).to_be_in_viewport()
     if files.is_visible():
         stage.page.keyboard.press("ArrowLeft")

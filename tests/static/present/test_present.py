@@ -95,7 +95,7 @@ def test_nothing_on_stage_is_small(stage: Stage, size: tuple[int, int]) -> None:
     keys = stage.page.keyboard
     keys.press("p")
     expect(stage.page.locator("html")).to_have_attribute("data-stage", "end")
-    least = 18 * size[1] / 720 * 0.9 if size[1] > 720 else 18
+    least = 18 if size[1] == 720 else 20
     assert stage.page.evaluate(SMALLEST) >= least
     for number in (6, 5, 4, 3):
         keys.press("ArrowLeft")
