@@ -1,6 +1,7 @@
 """A run on stage: the step in play beside what it made, the keys, the end, on every projector."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -39,6 +40,14 @@ def show_recording(stage: Stage, title: str = "Map a journey", look: Look | None
     stage.button("Pause").click()
     stage.button("Live").click()
     expect(stage.timeline.get_by_role("region", name="Answer")).to_be_visible()
+
+
+@pytest.fixture(autouse=True)
+def _leave(stage: Stage) -> Iterator[None]:
+    """Leave full screen at the end, which the page's next test would have, too."""
+    yield
+    stage.page.evaluate("document.fullscreenElement && document.exitFullscreen()")
+    stage.page.wait_for_function("!document.fullscreenElement")
 
 
 def expect_step(stage: Stage, number: int) -> None:
