@@ -227,7 +227,8 @@ const handlesKeys = ({ target, defaultPrevented }) =>
 const iconLink = (name, label, attributes) => h("a", { class: "quiet icon-button", "aria-label": label, title: label, ...attributes }, icon(name));
 
 /** Whether two entries describe the same content. */
-const sameContent = (one, other) => one?.modified === other.modified && one.step === other.step && one.size === other.size && one.kind === other.kind;
+const sameContent = (one, other) =>
+  one !== null && one.modified === other.modified && one.step === other.step && one.size === other.size && one.kind === other.kind;
 
 /** Describe an entry that is not a file; empty for files. */
 function nonFileMessage(entry) {

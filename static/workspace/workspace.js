@@ -121,8 +121,9 @@ class Workspace {
   showExisting() {
     const file = this.changes.until(this.shownStep);
     this.chosenByUser = false;
-    if (file && file.path !== this.preview.path) this.tree.openFile(file.path, false);
-    else this.preview.close();
+    if (!file) return this.preview.close();
+    this.tree.highlight(file.path);
+    return this.preview.show(file.path, null, file.step); // not by its row: the tree may still show another step
   }
 
   /** Show the files as of a moment, or as they are now. */
@@ -140,7 +141,7 @@ class Workspace {
   /** Show the file in the preview as it was after a step; null for now. */
   async showPreviewAt(step) {
     const { path } = this.preview;
-    if (!path) return;
+    if (!path) return void (step !== null && isPlaying() && this.showExisting());
     const entry = await fetchJson(runApiUrl(`entries/${path}${step === null ? "" : `?step=${step}`}`)).catch(() => undefined);
     if (path !== this.preview.path || step !== this.shownStep || entry === undefined) return;
     if (step !== null) this.showPast(path, entry);
