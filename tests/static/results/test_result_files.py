@@ -26,7 +26,9 @@ def test_a_user_opens_the_files_that_a_run_has_made(browser: Browser, tmp_path: 
         it.page.reload()
         title = it.workspace.locator(".preview .header b")
         ending = it.timeline.get_by_role("region", name="Answer")
-        expect(ending.get_by_role("heading")).to_have_text(["Answer", "Results", "Your files"])
+        expect(ending.get_by_role("heading")).to_have_text(
+            ["Answer", "Final message", "Results", "Your files"]
+        )
         pictures = ending.get_by_role("button", name="Enlarge ")
         expect(pictures).to_have_count(7)
         ending.locator(".file").filter(has_text="table.csv").click()
