@@ -37,8 +37,12 @@ def test_a_comparison_prints_its_table_and_writes_its_files(run: Command, tmp_pa
     rows = list(csv.DictReader((output / "comparison.csv").read_text().splitlines()))
     assert [row["text"] for row in rows if row["key"] == "score"] == ["1.00", "0.00"]
     assert {path.name for path in output.glob("comparison.*")} == {
-        f"comparison.{kind}" for kind in ("csv", "json", "tex", "md", "svg", "png", "html")
-    }
+        f"comparison.{kind}"
+        for kind in (
+            "csv", "json", "tex", "md", "svg", "png", "pdf", "html", "columns.csv",
+            "provenance.json", "runs.csv", "runs.jsonl", "runs.parquet",
+        )
+    }  # fmt: skip
     assert len(list(output.glob("runs/cold-*/journal.jsonl"))) == 2
     again = run("--output", str(output))
     assert again.returncode == 1
