@@ -35,8 +35,10 @@ export class TreeRefresher {
     try {
       const listing = await tree.loader.rows(folder, ...this.range(folder), this.trackedPaths(folder));
       if (!this.isCurrent(folder, epoch)) return;
-      if (listing.missing) tree.onLoadFailed(folder, new Error("This folder was deleted."));
-      else tree.applyListing(folder, listing);
+      if (listing.missing) {
+        tree.autoOpened.delete(folder.path); // it opens by itself where it appears again
+        tree.onLoadFailed(folder, new Error("This folder was deleted."));
+      } else tree.applyListing(folder, listing);
     } catch (error) {
       if (!this.isCurrent(folder, epoch)) return;
       if (error.status === 0) setTimeout(() => this.isCurrent(folder, epoch) && this.load(folder), AGAIN_MS);

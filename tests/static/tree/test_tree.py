@@ -562,3 +562,13 @@ def test_a_folder_whose_connection_was_lost_stays_open_and_is_read_again(tree: T
     expect(tree.row("chart.txt")).to_have_count(0)
     tree.stage.answer_again(output)
     expect(tree.row("chart.txt")).to_be_visible()
+
+
+def test_output_that_was_gone_for_a_moment_opens_again(tree: TreeStage) -> None:
+    output = "files?folder=output&sort=name&from=0&count=300"
+    tree.stage.answer(output, {"missing": True})
+    tree.open("output/chart.txt", "input/data.txt")
+    expect(tree.row("output")).to_have_attribute("aria-expanded", "false")
+    tree.stage.answer_again(output)
+    tree.write("output/table.txt")
+    expect(tree.row("chart.txt")).to_be_visible()
