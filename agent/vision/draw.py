@@ -155,13 +155,16 @@ def _svg(data: bytes, request: DrawingRequest) -> Drawing:
         remark += "; what it links to is not loaded"
     if b"<text" in content and find_font() is None:
         remark += "; its text is not drawn, since the studio's machine has no fonts"
-    picture = _rendered_svg(drawing.complete(content), width, height, request.side)
+    picture = _rendered_svg(drawing, content, request.side)
     if not request.draws:
         return Drawing(f"{remark}. {describe_colours(picture)}")
     return Drawing(f"{remark}.", pictures=(encode(picture, _limits(request)),))
 
 
-def _rendered_svg(content: bytes, width: float, height: float, side: int) -> Image.Image:
+def _rendered_svg(drawing: SvgDrawing, content: bytes, side: int) -> Image.Image:
+    about = drawing.describe()
+    width, height = float(str(about["width"])), float(str(about["height"]))
+    content = drawing.complete(content)
     try:
         root = ET.fromstring(content)  # expat limits what entities expand to
     except ET.ParseError as error:
@@ -312,9 +315,7 @@ def _output_image(media_type: str, content: str, side: int) -> Image.Image:
         drawing = SvgDrawing(raw := content.encode())
         if drawing.error:
             raise DrawingError(drawing.error)
-        about = drawing.describe()
-        size = float(str(about["width"])), float(str(about["height"]))
-        return _rendered_svg(drawing.complete(raw), *size, side)
+        return _rendered_svg(drawing, raw, side)
     image = open_image(io.BytesIO(base64.b64decode(content)))
     return scale_down(image, side).copy()
 
