@@ -73,7 +73,7 @@ def register() -> bytes:
 
 
 def departures() -> bytes:
-    """Return a photograph, as if taken by hand, of a board of departures: a JPEG."""
+    """Return a JPEG that looks like a hand-held photograph of a departures board."""
     from PIL import Image, ImageChops, ImageDraw, ImageFilter, ImageFont
 
     dice, size = random.Random(3), (1100, 760)

@@ -286,7 +286,7 @@ def _suite_to_json(suite: SuiteInfo, definition: Experiment) -> dict[str, Any]:
 
 
 def _preset_to_json(definition: Experiment) -> dict[str, Any] | None:
-    """Return the preset that the suites follow, and in what the experiment departs from it."""
+    """Return the preset of the suites and the experiment's departures from it."""
     name = next((suite.preset for suite in definition.suites if suite.preset), "")
     return {"name": name, "departures": presets.departures(definition)} if name else None
 

@@ -75,7 +75,7 @@ class Listing:
         self._due = 0.0  # monotonic time
 
     def is_current(self, changed: int) -> bool:
-        """Return whether all changes up to this time of the folder were reported."""
+        """Return whether all changes to the folder up to this modification time were reported."""
         if changed == self._listed:
             return True
         return time.monotonic() < self._due and self._own.explain(self._seen, changed)

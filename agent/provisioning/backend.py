@@ -146,7 +146,7 @@ class Backend:
             return self._changed.wait_for(condition, seconds)
 
     def has_image(self) -> bool:
-        """Return whether the image still exists; call it only after the image was ready once."""
+        """Return whether the image, which was ready before, still exists."""
         assert self.client is not None
         with engine_errors("The sandbox image cannot be looked up"):
             self.image_id = image_id(self.client, self.setup_status.image)

@@ -43,7 +43,7 @@ class Order:
         return RunRequest(replace(self.parameters.spec, task=self.given.text))
 
     def check(self) -> None:
-        """Refuse texts that are too long, and sounds without a sandbox."""
+        """Refuse texts that are too long, and audio without a sandbox."""
         given, model = self.given, self.parameters.model
         length = len(given.text) + len(given.instructions) + sum(len(m.text) for m in given.history)
         if length > MAX_TEXT:

@@ -165,7 +165,7 @@ def _count(word: str) -> int:
 
 
 def start_verb(text: str) -> bool:
-    """The first word is a verb: a form of a list's, not followed as a noun is."""
+    """The first word is a form of a listed verb, and the next word does not make it a noun."""
     found = [token for token in tokens(text.lower()) if any(map(str.isalnum, token))]
     if not found or not _is_verb(found[0]):
         return False

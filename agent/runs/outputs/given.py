@@ -87,7 +87,7 @@ class GivenPictures:
     def without_pictures(
         self, texts: Sequence[tuple[str, str]], pictures: Sequence[Picture]
     ) -> list[tuple[str, str]]:
-        """Return the names and texts of input files, of those that are shown without the reason."""
+        """Return the input files' names and texts; a shown scan has a note as its text."""
         shown = {each.source.partition(", page ")[0] for each in pictures}
         return [
             (name, _SHOWN if f"input/{name}" in shown and text.startswith("[") else text)
