@@ -33,7 +33,7 @@ from sandbox_ui.page.handlers import ButtonHandlers
 from sandbox_ui.page.modules import STATIC
 
 _STYLES = (
-    "core/tokens",
+    "core/theme",
     "pages/gradio",
     "core/core",
     "composer/welcome",

@@ -6,7 +6,7 @@ import { MomentPill } from "./pill.js";
 import { Player } from "./player.js";
 import { StepEvents } from "./step_events.js";
 import { StepFigures } from "./figures.js";
-import { hasFiles, neighbour, stopsOf } from "./stops.js";
+import { hasFiles, momentsOf, neighbour } from "./moments.js";
 
 const ADDRESS_MS = 250; // ms after the last move until the address follows; browsers limit how often it may
 const TYPING = "input, textarea, select, [contenteditable], dialog, [role=slider], [role=tree]";
@@ -93,8 +93,8 @@ export class Scrubber {
     const events = await this.events.get(step);
     if (this.moment !== moment) return;
     const at = from.step === step ? (from.event ?? events.length) : by > 0 ? -1 : events.length;
-    const stop = neighbour(stopsOf(events), at, by);
-    if (stop !== null) this.goToEvent(step, stop, events);
+    const next = neighbour(momentsOf(events), at, by);
+    if (next !== null) this.goToEvent(step, next, events);
     else if (by > 0) this.goTo(step);
     else if (step > 1) this.goTo(step - 1);
   }

@@ -1,9 +1,9 @@
-// Where the keys stop within a step.
+// Where the keys go within a step.
 
 import assert from "node:assert/strict";
 import test from "node:test";
 
-const { hasFiles, neighbour, stopsOf } = await import("../../../static/playback/stops.js");
+const { hasFiles, momentsOf, neighbour } = await import("../../../static/playback/moments.js");
 
 const EVENTS = [
   { kind: "step_started" },
@@ -19,12 +19,12 @@ const EVENTS = [
   { kind: "step_ended" },
 ];
 
-test("successive pieces of one text are one stop, and the end of a step is the step", () => {
-  assert.deepEqual(stopsOf(EVENTS), [2, 3, 4, 5, 7, 8, 9]);
-  assert.deepEqual(stopsOf([]), []);
+test("successive pieces of one text are one moment, and the end of a step is the step", () => {
+  assert.deepEqual(momentsOf(EVENTS), [2, 3, 4, 5, 7, 8, 9]);
+  assert.deepEqual(momentsOf([]), []);
 });
 
-test("the keys go from stop to stop, and out of the step", () => {
+test("the keys go from moment to moment, and out of the step", () => {
   assert.equal(neighbour([2, 5], -1, 1), 2);
   assert.equal(neighbour([2, 5], 2, 1), 5);
   assert.equal(neighbour([2, 5], 5, 1), null);
