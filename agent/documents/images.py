@@ -29,6 +29,7 @@ _MODES = {
     "PA": "palette", "RGB": "RGB", "RGBA": "RGBA", "RGBX": "RGB", "RGBa": "RGBA",
     "I": "grey, 32 bit", "F": "grey, floating point",
 }  # fmt: skip
+_FORMAT_NAMES = {"MPO": "JPEG", "DIB": "BMP", "JPEG2000": "JPEG 2000"}
 _ORIENTATION = 0x0112
 
 Image.init()
@@ -40,6 +41,27 @@ def color_mode(image: ImageFile) -> str:
     is_16_bit = ";16" in image.mode or any(";16" in str(tile.args) for tile in image.tile[:1])
     mode = _MODES.get(image.mode, "grey" if image.mode.startswith("I;16") else image.mode)
     return f"{mode}, 16 bit" if is_16_bit else mode
+
+
+def format_name(image: ImageFile) -> str:
+    """Return the name of its format, as people write it."""
+    return _FORMAT_NAMES.get(str(image.format), str(image.format))
+
+
+def part_noun(image: ImageFile) -> str:
+    """Return what a file of its format has several of: sizes, pages or frames."""
+    if image.format in ("ICO", "CUR"):
+        return "size"
+    return "page" if image.format == "TIFF" else "frame"
+
+
+def count_parts(image: ImageFile, maximum: int) -> int:
+    """Return how many sizes, pages or frames it has; it may have to be read to the end."""
+    if image.format in ("ICO", "CUR"):
+        return max(1, len(image.info.get("sizes", ())))
+    if image.format == "MPO" or not getattr(image, "is_animated", False):
+        return 1
+    return min(int(getattr(image, "n_frames", 1)), maximum)
 
 
 def select_frame(image: ImageFile, at: int) -> None:

@@ -31,7 +31,8 @@ from agent.util.stop import Stop
 from agent.util.text import one_line, sanitize
 from agent.util.wait import WaitCancelled, run_cancellable
 from agent.vision import look
-from agent.vision.eyes import Eyes, Sight
+from agent.vision.eyes import Eyes, Sight, explain_video
+from agent.vision.kinds import kind_of
 
 __all__ = ["Action", "InvalidCall", "TimeLimits", "ToolOutcome", "Toolbox"]
 
@@ -286,7 +287,12 @@ class Toolbox:
         second = ""
         if kind == "missing" and (moment := _MOMENT.fullmatch(path)):
             path, second = moment.groups()
-        data = self._read(path, look.MAX_FILE_BYTES)
+        try:
+            data = self._read(path, look.MAX_FILE_BYTES)
+        except ToolError as error:  # a video may be too large to be read
+            if kind_of(path, b"\0") == "video" and self.sandbox.kind(path) == "file":
+                return Sight(f"Error: {error}\n{explain_video(path, second).text}", ok=False)
+            raise
         seen = self._eyes.view(data, path, view_range, second)
         if seen is not None and not seen.adds:
             return seen

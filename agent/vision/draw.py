@@ -16,8 +16,11 @@ from agent.documents.drawing_error import DrawingError
 from agent.documents.images import (
     TAIL_BYTES,
     color_mode,
+    count_parts,
+    format_name,
     lacks_end,
     open_image,
+    part_noun,
     scale_down,
     select_frame,
     upright_size,
@@ -31,15 +34,14 @@ from agent.vision.request import (
     MAX_SHEET,
     MAX_TEXT,
     Drawing,
-    DrawingLimits,
     DrawingRequest,
     Drawn,
+    checked_range,
 )
 
 MAX_FRAMES = 10_000
 _MAX_NOTEBOOK_PICTURES = 50
 _LOSSY = {"JPEG", "MPO"}
-_PAGED = {"TIFF", "ICO", "CUR"}
 _SVG, _XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}href"
 _LEFT_OUT_OF_SVG = {"script", "foreignObject", "iframe", "audio", "video", "font-face-uri"}
 _EMBEDDED = tuple(f"data:image/{each}" for each in ("png", "jpeg", "jpg", "gif", "webp"))
@@ -67,29 +69,21 @@ def draw(data: bytes, request: DrawingRequest) -> Drawing:
     return _DRAW[request.kind](data, request)
 
 
-def _limits(request: DrawingRequest) -> DrawingLimits:
-    return DrawingLimits(request.side, request.bytes)
-
-
 def _image(data: bytes, request: DrawingRequest) -> Drawing:
     image = open_image(io.BytesIO(data))
     width, height = upright_size(image)
-    name = {"MPO": "JPEG", "DIB": "BMP", "JPEG2000": "JPEG 2000"}.get(
-        str(image.format), str(image.format)
-    )
-    about = f"{name} picture, {width:,} × {height:,} pixels, {color_mode(image)}"
+    about = f"{format_name(image)} picture, {width:,} × {height:,} pixels, {color_mode(image)}"
     if lacks_end(str(image.format), data[-TAIL_BYTES:]):
         about += ", truncated: what is missing is grey or black"
-    count = _frame_count(image)
-    noun = "size" if image.format in ("ICO", "CUR") else "page" if name == "TIFF" else "frame"
+    count, noun = count_parts(image, MAX_FRAMES), part_noun(image)
     if count > 1:
         about += f", {plural(count, noun)}"
-    wanted = _wanted(request, count, noun, usual=1 if image.format in _PAGED else MAX_SHEET)
+    wanted = _wanted(request, count, noun, usual=MAX_SHEET if noun == "frame" else 1)
     photo = image.format in _LOSSY
     tiles = []
     for at in wanted:
         select_frame(image, at - 1)
-        frame = scale_down(image, request.side)
+        frame = scale_down(image, request.limits.side)
         tiles.append((f"{noun} {at}", frame.copy()))
     if not request.draws:
         return Drawing(f"{about}. {describe_colours(tiles[0][1])}")
@@ -97,26 +91,13 @@ def _image(data: bytes, request: DrawingRequest) -> Drawing:
     return Drawing(f"{about}. {shown}".strip(), pictures=(drawn,))
 
 
-def _frame_count(image: Any) -> int:
-    if image.format in ("ICO", "CUR"):
-        return max(1, len(image.info.get("sizes", ())))
-    if image.format == "MPO" or not getattr(image, "is_animated", False):
-        return 1
-    return min(int(getattr(image, "n_frames", 1)), MAX_FRAMES)
-
-
 def _wanted(request: DrawingRequest, count: int, noun: str, *, usual: int) -> list[int]:
     """Return which pages or frames to show: the range, or ``usual`` of them from all."""
-    if request.first is None or request.last is None:
+    if request.view_range is None:
         if noun == "frame" and count > usual:
             return [1 + at * (count - 1) // (usual - 1) for at in range(usual)]
         return list(range(1, min(count, usual) + 1))
-    first = request.first
-    last = count if request.last == -1 else min(request.last, count)
-    if not 1 <= first <= count:
-        raise DrawingError(f"There is no {noun} {first}: the file has {plural(count, noun)}.")
-    if last < first:
-        raise DrawingError(f"view_range {[first, request.last]} ends before it begins.")
+    first, last = checked_range(request.view_range, count, noun)
     return list(range(first, min(last, first + MAX_SHEET - 1) + 1))
 
 
@@ -132,12 +113,12 @@ def _picture(
     if len(tiles) == 1:
         part = tiles[0][0] if count > 1 else ""
         more = f"You see {part}; view_range [FIRST, LAST] shows others." if part else ""
-        return encode(tiles[0][1], _limits(request), part=part, photo=photo), more
+        return encode(tiles[0][1], request.limits, part=part, photo=photo), more
     first, last = (label.rpartition(" ")[2] for label, _ in (tiles[0], tiles[-1]))
     part = f"{noun}s {first}–{last}"
-    sheet = contact_sheet(tiles, request.side)
+    sheet = contact_sheet(tiles, request.limits.side)
     which = f"{len(tiles)} {noun}s from {first} to {last}"
-    return encode(sheet, _limits(request), part=part, photo=photo), (
+    return encode(sheet, request.limits, part=part, photo=photo), (
         f"You see {which} on one sheet, each below its number; view_range [N, N] shows one "
         "in full size."
     )
@@ -155,10 +136,10 @@ def _svg(data: bytes, request: DrawingRequest) -> Drawing:
         remark += "; what it links to is not loaded"
     if b"<text" in content and find_font() is None:
         remark += "; its text is not drawn, since the studio's machine has no fonts"
-    picture = _rendered_svg(drawing, content, request.side)
+    picture = _rendered_svg(drawing, content, request.limits.side)
     if not request.draws:
         return Drawing(f"{remark}. {describe_colours(picture)}")
-    return Drawing(f"{remark}.", pictures=(encode(picture, _limits(request)),))
+    return Drawing(f"{remark}.", pictures=(encode(picture, request.limits),))
 
 
 def _rendered_svg(drawing: SvgDrawing, content: bytes, side: int) -> Image.Image:
@@ -231,7 +212,7 @@ def _pdf(data: bytes, request: DrawingRequest) -> Drawing:
             text, last = _pages_text(pdf, pages)
             none = "" if text else " " + _NO_TEXT.format(pages=_page_names(pages[0], last))
             return Drawing(f"{remark}; the text of {_page_names(pages[0], last)}.{none}", text)
-        side = request.side if len(pages) == 1 else request.side // 2
+        side = request.limits.side if len(pages) == 1 else request.limits.side // 2
         tiles = [(f"page {at}", _rendered_page(pdf, at - 1, side)) for at in pages]
         drawn, shown = _picture(tiles, count, "page", request)
         text = _pages_text(pdf, pages)[0] if len(pages) == 1 else ""
@@ -281,16 +262,16 @@ def _notebook(data: bytes, request: DrawingRequest) -> Drawing:
     tiles = []
     for cell, media_type, content in found[:MAX_SHEET]:
         try:
-            image = _output_image(media_type, content, request.side)
+            image = _output_image(media_type, content, request.limits.side)
         except (DrawingError, OSError, SyntaxError, ValueError, EOFError):
             continue
         tiles.append((f"cell {cell}", image))
     if not tiles or not request.draws:
         return Drawing(f"notebook with {plural(len(found), 'picture')} in its outputs.")
     if len(tiles) == 1:
-        drawn = encode(tiles[0][1], _limits(request), part=tiles[0][0])
+        drawn = encode(tiles[0][1], request.limits, part=tiles[0][0])
         return Drawing(f"You see the picture of {tiles[0][0]}, from 1.", pictures=(drawn,))
-    sheet = encode(contact_sheet(tiles, request.side), _limits(request), part="outputs")
+    sheet = encode(contact_sheet(tiles, request.limits.side), request.limits, part="outputs")
     return Drawing(
         f"You see {len(tiles)} of {plural(len(found), 'picture')} in its outputs on one sheet, "
         "each below the number of its cell, from 1.",

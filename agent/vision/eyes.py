@@ -1,6 +1,7 @@
 """What a run's model sees: files that its tool views, pictures that it is given."""
 
 import io
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -9,7 +10,13 @@ from agent.errors import WorkspaceError
 from agent.models.base import Picture, PictureLimits
 from agent.vision.kinds import HEAD_BYTES, Kind, kind_of
 from agent.vision.look import MAX_FILE_BYTES, look
-from agent.vision.request import MAX_TEXT, Drawing, DrawingLimits, DrawingRequest
+from agent.vision.request import (
+    MAX_TEXT,
+    Drawing,
+    DrawingLimits,
+    DrawingRequest,
+    checked_range,
+)
 from agent.vision.tokens import estimate_picture_tokens
 
 Keep = Callable[[bytes, str], str]
@@ -20,14 +27,22 @@ _IMAGE_HELP = (
     "Python with Pillow reads and crops it, and where it is installed `tesseract {path} -` reads "
     "text in it."
 )
-_DOCUMENT_HELP = (
-    "To see its pages, `soffice --headless --convert-to pdf {path}` makes a PDF that can be "
-    "viewed, where it is installed."
+_PAGES_HELP = (
+    "To see the pages, `soffice --headless --convert-to pdf --outdir /tmp {path}` makes a PDF that "
+    "you can view. If soffice is missing, `apt-get update && apt-get install -y "
+    "--no-install-recommends libreoffice-{part}` installs it where the network allows it."
 )
-_VIDEO = (
-    "{path} is a video ({size} bytes). To see a frame, make a picture of it and view that: "
-    "`ffmpeg -ss {second} -i {path} -frames:v 1 /tmp/frame.png`."
-)
+_OFFICE_PARTS = {"ppt": "impress", "odp": "impress", "xls": "calc", "ods": "calc"}
+_VIDEO = """{path} is a video; its frames are not drawn here. To see one, make a picture of it and \
+view that: `ffmpeg -ss {second} -i {path} -frames:v 1 /tmp/frame.png`. If ffmpeg is missing, `pip \
+install av` gets what this needs, where the network allows it:
+python3 -c 'import sys, av; video = av.open(sys.argv[1]); video.seek(int({second} * 1e6)); \
+next(video.decode(video=0)).to_image().save("/tmp/frame.png")' {path}"""
+_HEIF = """HEIC pictures are not drawn here. `pip install pillow-heif` gets what this needs, where \
+the network allows it; view the PNG that it makes:
+python3 -c 'import sys, pillow_heif; \
+pillow_heif.open_heif(sys.argv[1]).to_pillow().save("/tmp/picture.png")' {path}"""
+_HEIF_GIVEN = "HEIC pictures are not drawn here; save it as JPEG or PNG."
 _AS_TEXT: tuple[Kind, ...] = ("svg", "notebook")
 
 
@@ -73,7 +88,7 @@ class Eyes:
         Args:
             data: Its bytes.
             path: Its path in the sandbox.
-            view_range: First and last page or frame, from 1.
+            view_range: First and last page, frame, slide or sheet, from 1.
             second: Time in a video, in seconds.
         """
         name = path.rpartition("/")[2]
@@ -83,10 +98,12 @@ class Eyes:
         if kind in _AS_TEXT and not name.endswith(".svgz"):
             return self._beside_text(data, path, kind) if view_range is None else None
         if kind == "video":
-            text = _VIDEO.format(path=path, size=f"{len(data):,}", second=second or "1")
-            return Sight(text)
+            return explain_video(path, second)
+        if kind == "heif":
+            help = _HEIF.format(path=shlex.quote(path))
+            return Sight(f"Error: {path} cannot be viewed. {help}", ok=False)
         if kind == "document":
-            return _read_document(data, path)
+            return _read_document(data, path, view_range, sees=self.limits is not None)
         return self._look(data, path, kind, view_range)
 
     def show(self, data: bytes, path: str) -> tuple[Picture, ...]:
@@ -142,10 +159,11 @@ class Eyes:
     def _draw(self, data: bytes, kind: Kind, view_range: tuple[int, int] | None) -> Drawing:
         if len(data) > MAX_FILE_BYTES:
             raise DrawingError(f"It is larger than {MAX_FILE_BYTES // 1024**2} MB.")
-        limits = self.limits or DrawingLimits()
-        first, last = view_range or (None, None)
-        draws = self.limits is not None
-        return look(data, DrawingRequest(kind, draws, limits.side, limits.bytes, first, last))
+        if kind == "heif":
+            raise DrawingError(_HEIF_GIVEN)
+        takes = self.limits
+        limits = DrawingLimits(takes.side, takes.bytes) if takes else DrawingLimits()
+        return look(data, DrawingRequest(kind, limits, view_range, draws=takes is not None))
 
     def _kept(self, drawing: Drawing, path: str) -> tuple[Picture, ...]:
         limits, keep = self.limits, self._keep
@@ -170,14 +188,35 @@ class Eyes:
         )
 
 
-def _read_document(data: bytes, path: str) -> Sight:
+def explain_video(path: str, second: str = "") -> Sight:
+    """Return how to make a picture of a video's frame."""
+    return Sight(_VIDEO.format(path=shlex.quote(path), second=second or "1"))
+
+
+def _read_document(
+    data: bytes, path: str, view_range: tuple[int, int] | None, *, sees: bool
+) -> Sight:
+    """Return the text of an office document, or of some of its slides or sheets."""
     from agent.documents.text import extract_text  # few runs need it
 
-    help = _DOCUMENT_HELP.format(path=path)
+    name = path.rpartition("/")[2].lower()
     try:
-        text = extract_text(io.BytesIO(data), path.rpartition("/")[2]).text
+        parts = extract_text(io.BytesIO(data), name).text.split("\f")
     except WorkspaceError as error:
         return Sight(f"Error: {path} cannot be viewed. {error}", ok=False)
+    part = _OFFICE_PARTS.get(name.rpartition(".")[2][:3], "writer")
+    about, text = f"The text of {path}", parts[0]
+    if len(parts) > 1:
+        noun = "sheet" if part == "calc" else "slide"
+        try:
+            first, last = checked_range(view_range or (1, -1), len(parts), noun)
+        except DrawingError as error:
+            return Sight(f"Error: {path} cannot be viewed. {error}", ok=False)
+        about += f", {noun}s {first} to {last} of {len(parts):,}"
+        shown = range(first, last + 1)
+        text = "\n".join(f"--- {noun} {at} ---\n{parts[at - 1].strip()}" for at in shown)
     if len(text) > MAX_TEXT:
-        text = f"{text[:MAX_TEXT]}\n[cut off here, of {len(text):,} characters]"
-    return Sight(f"The text of {path}:\n{text}\n{help}")
+        more = f"; view_range names {noun}s" if len(parts) > 1 else ""
+        text = f"{text[:MAX_TEXT]}\n[cut off here, of {len(text):,} characters{more}]"
+    help = "\n" + _PAGES_HELP.format(path=shlex.quote(path), part=part) if sees else ""
+    return Sight(f"{about}:\n{text.strip()}{help}")

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import threading
-from dataclasses import asdict
 from pathlib import Path
 
 from agent.documents.drawing_error import DrawingError
@@ -30,7 +29,7 @@ def look(data: bytes, request: DrawingRequest) -> Drawing:
         raise DrawingError("The file is empty.")
     command = [sys.executable, "-P", "-m", f"{__package__}.worker"]
     environment = {"PYTHONPATH": str(_ROOT), "PATH": os.defpath, "LANG": "C.UTF-8"}
-    head = json.dumps(asdict(request)).encode() + b"\n"
+    head = request.to_json().encode() + b"\n"
     with _free:
         try:
             done = subprocess.run(

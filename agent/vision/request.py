@@ -1,7 +1,10 @@
 """What is asked of the drawing process, and what it answers."""
 
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass, field
 
+from agent.documents.drawing_error import DrawingError
+from agent.util.text import plural
 from agent.vision.kinds import Kind
 
 MAX_SHEET = 12
@@ -23,16 +26,24 @@ class DrawingLimits:
 class DrawingRequest:
     """A file to draw; its bytes follow.
 
-    ``first`` and ``last`` are pages or frames, from 1; None for the usual ones, -1 for the end.
-    Without ``draws`` it is only described.
+    ``view_range`` has the first and the last page or frame, from 1, -1 for the end; None for the
+    usual ones. Without ``draws`` the file is only described.
     """
 
     kind: Kind
-    draws: bool
-    side: int
-    bytes: int
-    first: int | None = None
-    last: int | None = None
+    limits: DrawingLimits = field(default_factory=DrawingLimits)
+    view_range: tuple[int, int] | None = None
+    draws: bool = True
+
+    def to_json(self) -> str:
+        """Return it as one line."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, line: bytes) -> "DrawingRequest":
+        """Return what ``to_json`` wrote."""
+        values = json.loads(line)
+        return cls(**values | {"limits": DrawingLimits(**values["limits"])})
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +67,13 @@ class Drawing:
     remark: str
     text: str = ""
     pictures: tuple[Drawn, ...] = ()
+
+
+def checked_range(view_range: tuple[int, int], count: int, noun: str) -> tuple[int, int]:
+    """Return the first and the last part that a range names; ``DrawingError`` if there is none."""
+    first, last = view_range[0], count if view_range[1] == -1 else min(view_range[1], count)
+    if not 1 <= first <= count:
+        raise DrawingError(f"There is no {noun} {first}: the file has {plural(count, noun)}.")
+    if last < first:
+        raise DrawingError(f"view_range {list(view_range)} ends before it begins.")
+    return first, last

@@ -23,7 +23,7 @@ def main() -> None:
     import_encodings()
     leave_network()
     _apply_limits()
-    request = DrawingRequest(**json.loads(sys.stdin.buffer.readline()))
+    request = DrawingRequest.from_json(sys.stdin.buffer.readline())
     data = sys.stdin.buffer.read()
     try:
         answer = _answer(draw(data, request))

@@ -6,7 +6,7 @@ import { formatBytes, formatNumber, plural, formatSeconds } from "../core/format
 import { isBelow } from "../core/paths.js";
 import { Rate } from "./resumable_upload.js";
 
-const PICTURE = /\.(png|jpe?g|gif|webp|avif|bmp|tiff?|svg|heic|heif|ico)$/i;
+const PICTURE = /\.(png|jpe?g|gif|webp|avif|bmp|tiff?|svg|ico)$/i;
 
 /** Common parts: name, message, progress bar, Retry and Remove. */
 class UploadChip {

@@ -9,8 +9,11 @@ from PIL.ImageFile import ImageFile
 from agent.documents.images import (
     TAIL_BYTES,
     color_mode,
+    count_parts,
+    format_name,
     lacks_end,
     open_image,
+    part_noun,
     scale_down,
     select_frame,
     upright_size,
@@ -25,9 +28,9 @@ MAX_CONVERTED_SIDE = 4096
 MAX_FRAMES = 1000
 _MAX_ORIGINAL_BYTES = 40 * 1024**2
 _MAX_COUNTED_BYTES = 32 * 1024**2
+_MAX_COUNTED_FRAMES = 1_000_000
 _BROWSER_FORMATS = {"PNG", "JPEG", "MPO", "GIF", "WEBP", "BMP", "AVIF"}
 _BROWSER_EXTENSIONS = {"png", "jpg", "jpeg", "gif", "webp", "avif", "bmp"}
-_PAGE_NOUNS = {"TIFF": "page", "ICO": "size", "CUR": "size"}
 _MAX_LOSSLESS_PIXELS = 4_000_000
 
 
@@ -55,16 +58,15 @@ def view(file: BinaryIO, request: PreviewRequest) -> Preview:
 
 def _metadata(image: ImageFile, file: BinaryIO, request: PreviewRequest) -> dict[str, object]:
     width, height = upright_size(image)
-    name = {"MPO": "JPEG", "DIB": "BMP"}.get(str(image.format), str(image.format))
     pages = _pages(image)
     return {
         "width": width,
         "height": height,
-        "format": name,
+        "format": format_name(image),
         "mode": color_mode(image),
         "alpha": image.has_transparency_data,
         "pages": pages,
-        "page_noun": _PAGE_NOUNS.get(name, "") if len(pages) > 1 else "",
+        "page_noun": part_noun(image) if len(pages) > 1 else "",
         "frames": _frames(image, request.size),
         "source": _source(image, request),
         "browser_displays": image.format in _BROWSER_FORMATS
@@ -102,11 +104,9 @@ def _pages(image: ImageFile) -> list[list[int]]:
 
 def _frames(image: ImageFile, size: int) -> int:
     """Return the number of animation frames; 1 for a still image, 0 if not counted."""
-    if image.format in ("TIFF", "ICO", "CUR", "MPO"):
+    if part_noun(image) != "frame" or not getattr(image, "is_animated", False):
         return 1
-    if not getattr(image, "is_animated", False):
-        return 1
-    return int(getattr(image, "n_frames", 1)) if size <= _MAX_COUNTED_BYTES else 0
+    return count_parts(image, _MAX_COUNTED_FRAMES) if size <= _MAX_COUNTED_BYTES else 0
 
 
 def _is_truncated(image: ImageFile, file: BinaryIO, size: int) -> bool:

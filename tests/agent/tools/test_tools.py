@@ -369,6 +369,16 @@ class TestEditor:
         assert not outcome.ok
         assert "larger than" in outcome.text
 
+    def test_a_video_over_the_limit_comes_with_the_command_for_a_frame(
+        self, runner: ToolRunner
+    ) -> None:
+        with (runner.folder / "film.mkv").open("wb") as file:
+            file.truncate(10 * 1024**3)
+        outcome = runner.edit("view", "film.mkv#t=90")
+        assert not outcome.ok
+        assert "larger than" in outcome.text
+        assert f"ffmpeg -ss 90 -i {runner.path('film.mkv')}" in outcome.text
+
 
 @pytest.mark.contract
 class TestSubmit:

@@ -6,10 +6,12 @@ import zipfile
 import pytest
 from PIL import Image
 
+from agent.documents.drawing_error import DrawingError
 from agent.models.base import PictureLimits
 from agent.vision.eyes import Eyes, Sight
 from agent.vision.tokens import estimate_picture_tokens
 from tests.sandbox_ui.preview.documents.pdf_files import PdfPage, make_pdf
+from tests.sandbox_ui.preview.documents.test_pptx import make_deck
 
 pytestmark = pytest.mark.contract
 
@@ -94,13 +96,42 @@ def test_a_text_that_is_also_a_drawing_is_read_and_seen() -> None:
     assert eyes.view(b"print()", PATH.format("a.py"), None) is None
 
 
-def test_documents_are_read_and_videos_explained() -> None:
-    sight = seen(docx("Hello"), "letter.docx")
-    assert "Hello" in sight.text
-    assert "soffice --headless --convert-to pdf /workspace/output/letter.docx" in sight.text
-    video = seen(b"\0\0\0 ftypisom" + bytes(100), "film.mp4", second="3.5")
-    assert "ffmpeg -ss 3.5 -i /workspace/output/film.mp4" in video.text
+def test_documents_are_read_and_the_command_for_their_pages_named() -> None:
+    sight = seen(docx("Hello"), "my letter.docx")
+    assert "The text of /workspace/output/my letter.docx:\nHello" in sight.text
+    assert "--outdir /tmp '/workspace/output/my letter.docx'" in sight.text
+    assert "libreoffice-writer" in sight.text
+    assert "soffice" not in read(docx("Hello"), "letter.docx").text
+    damaged = seen(b"PK\3\4", "letter.docx")
+    assert (damaged.ok, damaged.pictures) == (False, ())
+
+
+def test_slides_are_read_by_their_numbers() -> None:
+    deck = make_deck(3)
+    sight = seen(deck, "deck.pptx", (3, 4))
+    shown = "--- slide 3 ---\nSlide of 0\n--- slide 4 ---\nSlide of 1\nTo see"
+    assert f"slides 3 to 4 of 5:\n{shown}" in sight.text
+    assert "libreoffice-impress" in sight.text
+    beyond = seen(deck, "deck.pptx", (9, 9))
+    assert "There is no slide 9: the file has 5 slides." in beyond.text
+    assert not beyond.ok
+
+
+def test_a_video_comes_with_the_commands_that_make_a_picture_of_a_frame() -> None:
+    video = seen(b"\0\0\0 ftypisom" + bytes(100), "a film.mp4", second="3.5")
+    assert "ffmpeg -ss 3.5 -i '/workspace/output/a film.mp4'" in video.text
+    assert "video.seek(int(3.5 * 1e6))" in video.text
     assert video.ok
+
+
+def test_a_heic_picture_is_refused_with_the_command_that_makes_a_png() -> None:
+    heic = b"\0\0\0\x1cftypheic\0\0\0\0mif1heicmiaf" + bytes(100)
+    sight = seen(heic, "photo.heic")
+    assert (sight.ok, sight.pictures) == (False, ())
+    assert "pillow_heif.open_heif(sys.argv[1])" in sight.text
+    assert sight.text.endswith(" /workspace/output/photo.heic")
+    with pytest.raises(DrawingError, match="save it as JPEG or PNG"):
+        Eyes(lambda: PictureLimits(), Kept().keep).show(heic, "input/photo.heic")
 
 
 def test_a_full_disk_is_said_and_costs_no_run() -> None:

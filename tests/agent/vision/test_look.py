@@ -23,8 +23,8 @@ LOCKED = Path(pdf_files.__file__).parents[1] / "files" / "locked.pdf"
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg" %s>%s</svg>'
 
 
-def seen(data: bytes, kind: Kind = "image", **request: int) -> Drawing:
-    return look(data, DrawingRequest(kind, True, 1568, 1_000_000, **request))
+def seen(data: bytes, kind: Kind = "image", view_range: tuple[int, int] | None = None) -> Drawing:
+    return look(data, DrawingRequest(kind, view_range=view_range))
 
 
 def picture(drawing: Drawing) -> Image.Image:
@@ -120,7 +120,7 @@ def test_an_animation_is_shown_as_frames_on_one_sheet() -> None:
     assert "500 frames" in drawing.remark
     assert "12 frames from 1 to 500 on one sheet" in drawing.remark
     assert drawing.pictures[0].part == "frames 1–500"
-    one = seen(animation(500), first=300, last=300)
+    one = seen(animation(500), view_range=(300, 300))
     assert one.pictures[0].part == "frame 300"
     assert picture(one).getpixel((30, 20)) == (299 % 256, 299 // 2 % 256, 90)
 
@@ -202,7 +202,7 @@ def pages(count: int) -> bytes:
 
 
 def test_one_page_of_a_long_pdf_is_seen_and_read() -> None:
-    drawing = seen(pages(3000), "pdf", first=37, last=37)
+    drawing = seen(pages(3000), "pdf", (37, 37))
     assert drawing.remark.startswith("PDF, 3,000 pages. You see page 37")
     assert drawing.text == "--- page 37 ---\nPage 37"
     assert drawing.pictures[0].part == "page 37"
@@ -210,12 +210,12 @@ def test_one_page_of_a_long_pdf_is_seen_and_read() -> None:
 
 
 def test_several_pages_become_a_contact_sheet() -> None:
-    drawing = seen(pages(3000), "pdf", first=2990, last=-1)
+    drawing = seen(pages(3000), "pdf", (2990, -1))
     assert drawing.pictures[0].part == "pages 2990–3000"
     with pytest.raises(DrawingError, match="no page 4000: the file has 3,000 pages"):
-        seen(pages(3000), "pdf", first=4000, last=4001)
+        seen(pages(3000), "pdf", (4000, 4001))
     with pytest.raises(DrawingError, match="ends before it begins"):
-        seen(pages(20), "pdf", first=9, last=3)
+        seen(pages(20), "pdf", (9, 3))
 
 
 def test_pages_with_odd_boxes_are_drawn() -> None:
@@ -241,14 +241,14 @@ def test_the_pictures_of_a_notebook_are_seen_by_their_cells() -> None:
 
 
 def test_without_eyes_a_picture_is_described_and_a_pdf_read() -> None:
-    described = look(encoded(halves(), "PNG"), DrawingRequest("image", False, 1568, 1))
+    described = look(encoded(halves(), "PNG"), DrawingRequest("image", draws=False))
     assert described.pictures == ()
     assert "400 × 200 pixels" in described.remark
     assert "#ff0000 50 %" in described.remark
     assert "#0000ff 50 %" in described.remark
-    read = look(pages(3), DrawingRequest("pdf", False, 1568, 1))
+    read = look(pages(3), DrawingRequest("pdf", draws=False))
     assert read.text == "".join(f"--- page {at} ---\nPage {at}\n" for at in (1, 2, 3)).strip()
-    scan = look(make_pdf([PdfPage([])]), DrawingRequest("pdf", False, 1568, 1))
+    scan = look(make_pdf([PdfPage([])]), DrawingRequest("pdf", draws=False))
     assert "There is no text on page 1" in scan.remark
     assert "tesseract" in scan.remark
 
@@ -260,7 +260,9 @@ def test_without_eyes_a_picture_is_described_and_a_pdf_read() -> None:
         ("a.pdf", b"%PDF-1.4", "pdf"), ("a.svg", b"<svg", "svg"),
         ("a.ipynb", b'{"cells"', "notebook"),
         ("a.docx", b"PK\3\4", "document"), ("a.mp4", b"\0\0\0 ftypisom", "video"),
-        ("a.avif", b"\0\0\0 ftypavif", "image"), ("a.heic", b"\0\0\0 ftypheic", "image"),
+        ("a.avif", b"\0\0\0 ftypavif", "image"), ("a.heic", b"\0\0\0 ftypheic", "heif"),
+        ("a.avif", b"\0\0\0\x18ftypmif1\0\0\0\0mif1avif", "image"),
+        ("a.heic", b"\0\0\0\x1cftypmif1\0\0\0\0mif1heicmiafavif", "heif"),
         ("a.bmp", b"BM\0\1\0\0\0\0\0\0", "image"), ("bmp", b"BM is a text", "other"),
         ("a.bmp", b"BMW is a text", "other"), ("a.py", b"print()", "other"),
         ("a.zip", b"PK\3\4", "other"),
