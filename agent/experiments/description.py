@@ -25,6 +25,7 @@ from agent.experiments.publish.results import (
     results_of_repetitions,
 )
 from agent.experiments.publish.rows import rows_of
+from agent.experiments.reading.filters import failure_of, fields_to_json, uses_of
 from agent.experiments.suite import EvalTask
 from agent.experiments.suites import presets
 from agent.grading.checks import CHECKS
@@ -249,6 +250,7 @@ def _evaluation(
         "members": [{"baseline": baseline} for baseline in baselines],
         "interval": INTERVAL,
         "columns": definitions("domains"),
+        "filters": fields_to_json(),
         "results": [each | {"table": tables.get(each["domain"])} for each in results],
         "tasks": [
             _task_to_json(suite, task)
@@ -273,6 +275,11 @@ def cell_to_json(cell: Cell) -> dict[str, Any]:
                 "reason": run.reason[:_MAX_REASON],
                 "extracted": run.grade.extracted[:_MAX_EXTRACTED] if run.grade else "",
                 "grader": run.grade.grader if run.grade else "",
+                "failure": failure_of(run),
+                "uses": uses_of(run),
+                "tokens": run.metrics.tokens_once,
+                "turns": run.summary.steps if run.summary else None,
+                "cost": run.metrics.cost,
             }
             for run in cell.runs
         ],

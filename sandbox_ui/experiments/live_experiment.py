@@ -250,5 +250,7 @@ class LiveExperiment:
 def without_cells(described: dict[str, Any]) -> dict[str, Any]:
     """Return a description without its tasks and cells."""
     return {
-        name: each for name, each in described.items() if name not in ("tasks", "cells", "columns")
+        name: each
+        for name, each in described.items()
+        if name not in ("tasks", "cells", "columns", "filters")
     }

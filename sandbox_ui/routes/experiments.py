@@ -19,6 +19,7 @@ from agent.experiments.experiment import MAX_MEMBERS
 from agent.experiments.publish import exports
 from agent.experiments.publish.rows import from_json
 from agent.experiments.publish.selection import chosen_runs
+from agent.experiments.reading import filters
 from agent.grading.checks import CHECKS, EXTRACTED, EXTRACTIONS
 from agent.report import groups
 from sandbox_ui.auth.access import Access, get_access
@@ -170,10 +171,12 @@ class ExperimentRoutes(Routes):
     async def export(self, request: Request) -> Response:
         """Return a table, a figure, the rows of all runs or the report; see ``exports.kinds``.
 
-        Query parameter: ``k``: for pass@k and pass^k.
+        Query parameters: ``k``: for pass@k and pass^k; ``filter``: of ``runs.KIND``, see
+        ``agent.experiments.reading.filters``.
         """
         kind, key = request.path_params["kind"], get_access(request).limiter_key
         k = _number(request.query_params.get("k", ""))
+        wanted = filters.parse(request.query_params.get("filter", ""))
         shown = await self._shown(request, self._manager.describe)
         if kind == "appendix.html" and "suites" in shown:
             whole = await self._limiter.run(
@@ -188,7 +191,10 @@ class ExperimentRoutes(Routes):
 
         def content() -> bytes:
             exports.require(shown, kind)
-            return exports.export(self._manager.published(_id(request), shown, k), kind)
+            whole = self._manager.published(_id(request), shown, k)
+            if wanted:
+                whole = filters.only(whole, kind, wanted)
+            return exports.export(whole, kind)
 
         headers = download_headers(f"{exports.kind_of(shown)}.{kind}")
         body = await self._limiter.run(key, content)

@@ -5,6 +5,7 @@ import { h, loadStyles } from "./dom.js";
 import { currentRun, emit, on, showRun } from "./event_stream.js";
 import { source } from "./loading/source.js";
 
+const STATE = ["filter", "group"]; // parameters of the URL in which a view keeps what it shows
 const views = new Map(); // name → { parameter, label, styles, load }
 let shown = null; // { name, id }
 let page = null; // what `load` made, once loaded
@@ -37,10 +38,13 @@ export async function showView(name, id, { visit = true } = {}) {
   if (shown?.name === name && shown.id === id) return;
   const { label, styles, load } = views.get(name);
   const linked = linkedView();
+  const isLinked = linked?.name === name && linked.id === id;
+  const address = new URL(isLinked ? location.href : viewUrl(name, id)); // a link may say what the view shows
+  address.searchParams.delete("run");
   leave();
-  if (visit && !(linked?.name === name && linked.id === id)) history.pushState(null, "", location.href);
+  if (visit && !isLinked) history.pushState(null, "", location.href);
   showRun(null);
-  history.replaceState(null, "", viewUrl(name, id));
+  history.replaceState(null, "", address);
   const opened = { name, id };
   shown = opened;
   document.documentElement.dataset.view = name;
@@ -100,7 +104,7 @@ export function leave() {
   shown = page = null;
   delete document.documentElement.dataset.view;
   const address = new URL(location.href);
-  for (const { parameter } of views.values()) address.searchParams.delete(parameter);
+  for (const parameter of [...views.values()].map((each) => each.parameter).concat(STATE)) address.searchParams.delete(parameter);
   history.replaceState(null, "", address);
   emit("view", null);
 }

@@ -66,7 +66,10 @@ export class ExperimentPage {
   evaluation() {
     this.taskPlace = h("section", { class: "task-place", hidden: true, tabindex: "-1" });
     this.taskPlace.addEventListener("keydown", (event) => this.onTaskKey(event));
-    this.cells = new TaskTable((task) => this.showTask(task));
+    this.cells = new TaskTable(
+      (task) => this.showTask(task),
+      (kind, query) => apiUrl(`${this.path}/export.${kind}`, query),
+    );
     const tables = [new ScoreTable(), new MeasureTable(this.chosen), this.cells];
     const parts = [new Progress(), new NotCounted(this), this.keys, new Figure("evaluation"), ...tables];
     this.elements = [...parts.map(({ element }) => element), this.taskPlace];

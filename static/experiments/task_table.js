@@ -5,27 +5,26 @@ import { openRun } from "../core/view.js";
 import { openMenu } from "../core/widgets/menu.js";
 import { formatNumber, plural } from "../core/format.js";
 import { runUrl } from "../core/run/run_summary.js";
-import { DIFFERENCES, OUTCOMES, domainName, hasDifference, percent } from "./words.js";
+import { RunFilter } from "./reading/run_filter.js";
+import { OUTCOMES, domainName, percent } from "./words.js";
 
 const ROW = 36; // height of a row in px, as in the style sheet
 const MARGIN = 8; // rows that are drawn above and below the view
 const TASK = -1; // the column of the tasks' names
 
 export class TaskTable {
-  /** `onTask(index)` shows the runs of a task side by side. */
-  constructor(onTask) {
+  /** `onTask(index)` shows the runs of a task side by side; `exportUrl(kind, query)` is the address of an export. */
+  constructor(onTask, exportUrl) {
     this.onTask = onTask;
     this.evaluation = null;
     this.task = null; // the one whose runs are side by side
     this.rows = []; // the tasks that the filter lets through
-    this.outcome = "";
+    this.places = { tasks: new Set(), cells: new Set() }; // of the runs that the filter lets through
     this.at = [0, 0]; // row and column of the cell that the keyboard is at
     this.frame = 0;
     this.range = ""; // the rows that are drawn
     this.outcomes = h("div", { class: "outcome-filter", role: "group", "aria-label": "Filter by outcome" });
-    this.suite = h("select", { "aria-label": "Suite", onchange: () => this.filter() });
-    const differences = Object.entries(DIFFERENCES).map(([value, text]) => h("option", { value }, text));
-    this.difference = h("select", { "aria-label": "Difference", onchange: () => this.filter() }, h("option", { value: "" }, "All differences"), ...differences);
+    this.filter = new RunFilter(() => this.showRows(), exportUrl);
     this.status = h("p", { class: "dim filter-status", role: "status" });
     this.head = h("thead");
     this.body = h("tbody");
@@ -41,10 +40,11 @@ export class TaskTable {
     this.element = h(
       "section",
       { class: "cells-place", "aria-label": "Tasks" },
-      h("div", { class: "section-line" }, h("h2", {}, "Tasks"), this.suite, this.difference),
+      h("div", { class: "section-line" }, h("h2", {}, "Tasks")),
       this.outcomes,
+      this.filter.element,
       this.scroller,
-      this.status,
+      h("div", { class: "section-line" }, this.status, this.filter.exports),
     );
   }
 
@@ -52,39 +52,27 @@ export class TaskTable {
   show(evaluation) {
     const before = this.evaluation;
     this.evaluation = evaluation;
-    if (before?.tasks !== evaluation.tasks) return this.build(evaluation);
-    if (before.cells === evaluation.cells) return undefined;
-    this.drawOutcomes();
-    if (this.outcome || this.difference.value) return this.filter({ keepPlace: true });
-    return this.redraw();
+    if (before?.tasks === evaluation.tasks && before.cells === evaluation.cells) return;
+    if (before?.tasks !== evaluation.tasks) this.build(evaluation);
+    this.filter.show(evaluation);
+    this.showRows({ keepPlace: before?.tasks === evaluation.tasks });
   }
 
-  build({ members, suites }) {
+  build({ members }) {
     const heads = members.map(({ label }) => h("th", { scope: "col", dir: "auto", title: label }, h("span", {}, label)));
     this.head.replaceChildren(h("tr", { "aria-rowindex": "1" }, h("th", { scope: "col" }, "Task"), ...heads));
     this.table.setAttribute("aria-colcount", String(members.length + 1));
     this.table.style.setProperty("--members", String(members.length));
-    const { value } = this.suite;
-    const options = suites.map(({ name, title, domain }) => h("option", { value: name }, `${title}, ${domain}`));
-    this.suite.replaceChildren(h("option", { value: "" }, "All suites"), ...options);
-    this.suite.value = value;
-    this.suite.hidden = suites.length < 2;
-    this.difference.hidden = members.length < 2;
-    this.filter();
   }
 
-  /** Whether a task is of the chosen suite. */
-  isInSuite = ({ suite }) => !this.suite.value || suite === this.suite.value;
-
-  /** Filter by `outcome`, the chosen suite and the chosen difference. */
-  filter({ outcome = this.outcome, keepPlace = false } = {}) {
-    const { tasks, cells, members } = this.evaluation;
-    const { value } = this.difference;
-    this.outcome = outcome;
-    const isShown = (index) => this.isInSuite(tasks[index]) && (!outcome || cells[index].some((cell) => cell.outcome === outcome));
-    this.rows = [...tasks.keys()].filter((index) => isShown(index) && (!value || hasDifference(members, cells[index], value)));
+  /** Show the tasks with a run that the filter lets through. */
+  showRows({ keepPlace = false } = {}) {
+    const { tasks } = this.evaluation;
+    this.places = this.filter.places;
+    this.rows = [...tasks.keys()].filter((index) => this.places.tasks.has(index));
     this.table.setAttribute("aria-rowcount", String(this.rows.length + 1));
-    this.status.textContent = `${this.rows.length < tasks.length ? `${formatNumber(this.rows.length)} of ` : ""}${plural(tasks.length, "task")}`;
+    const found = this.filter.isActive ? `${plural(this.filter.shown.length, "run")} of ${formatNumber(this.rows.length)} of ` : "";
+    this.status.textContent = `${found}${plural(tasks.length, "task")}`;
     this.drawOutcomes();
     if (!keepPlace) {
       this.scroller.scrollTop = 0;
@@ -94,13 +82,10 @@ export class TaskTable {
   }
 
   drawOutcomes() {
-    const { tasks, cells } = this.evaluation;
-    const counts = new Map();
-    tasks.forEach((task, index) => {
-      if (this.isInSuite(task)) for (const { outcome } of cells[index]) counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
-    });
-    const shown = Object.keys(OUTCOMES).filter((name) => counts.get(name) || name === this.outcome);
-    if (!hasChanged(this.outcomes, [this.outcome, shown, [...counts]])) return;
+    const counts = this.filter.outcomes;
+    const [chosen = ""] = this.filter.filter.outcome ?? [];
+    const shown = Object.keys(OUTCOMES).filter((name) => counts.get(name) || name === chosen);
+    if (!hasChanged(this.outcomes, [chosen, shown, [...counts]])) return;
     const focused = this.outcomes.contains(document.activeElement) ? /** @type {HTMLElement} */ (document.activeElement).dataset.outcome : null;
     const chip = (name) =>
       h(
@@ -109,8 +94,8 @@ export class TaskTable {
           class: "outcome-chip",
           "data-outcome": name,
           "data-tone": OUTCOMES[name].tone,
-          "aria-pressed": String(this.outcome === name),
-          onclick: () => this.filter({ outcome: this.outcome === name ? "" : name }),
+          "aria-pressed": String(chosen === name),
+          onclick: () => this.filter.choose("outcome", chosen === name ? "" : name),
         },
         h("i", { "aria-hidden": "true" }, OUTCOMES[name].mark),
         `${OUTCOMES[name].text} `,
@@ -168,7 +153,8 @@ export class TaskTable {
       h("small", { class: "num" }, id),
       h("span", { dir: "auto" }, title),
     );
-    const found = members.map((member, column) => h("td", {}, cell(cells[index][column], member, this.place(row, column))));
+    const classOf = (column) => (this.places.cells.has(`${index} ${column}`) ? null : "apart");
+    const found = members.map((member, column) => h("td", { class: classOf(column) }, cell(cells[index][column], member, this.place(row, column))));
     return h("tr", { "aria-rowindex": String(row + 2) }, h("th", { scope: "row" }, name), ...found);
   }
 

@@ -42,14 +42,6 @@ const nounOf = ({ suites }) => (suites ? "evaluation" : "comparison");
 /** How a member's score of a task can stand to its baseline's. */
 export const DIFFERENCES = { better: "Better than its baseline", worse: "Worse than its baseline", same: "Same as its baseline" };
 
-/** Whether some member's score of a task stands so to its baseline's; an unknown score does not. */
-export const hasDifference = (members, cells, difference) =>
-  members.some(({ baseline }, at) => {
-    const [score, base] = [cells[at].score, cells[baseline].score];
-    if (at === baseline || !isKnown(score) || !isKnown(base)) return false;
-    return difference === (score > base ? "better" : score < base ? "worse" : "same");
-  });
-
 /** The members, the baseline first. */
 export const inOrder = ({ members, baseline }) => [members[baseline], ...members.filter(({ index }) => index !== baseline)];
 

@@ -152,6 +152,9 @@ def test_exports_title_pin_and_deletion(client: EvaluationClient) -> None:
     url = f"/api/evaluations/{evaluation}"
     for kind in ("json", "tex", "svg", "html"):
         assert client.http.get(f"{url}/export.{kind}").status_code == 200
+    chosen = client.http.get(f"{url}/export.runs.csv", params={"filter": "outcome=right"})
+    assert {row["outcome"] for row in csv.DictReader(io.StringIO(chosen.text))} == {"right"}
+    assert client.http.get(f"{url}/export.csv?filter=outcome%3Dright").status_code == 400
     rows = list(csv.DictReader(io.StringIO(client.http.get(f"{url}/export.csv").text)))
     assert rows[0]["correct"] == "1"
     saved = client.http.patch(url, json={"title": "Sums", "pinned": True}).json()

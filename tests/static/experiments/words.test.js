@@ -5,7 +5,6 @@ import test from "node:test";
 import {
   announcement,
   experimentState,
-  hasDifference,
   inOrder,
   isOver,
   membersOfTask,
@@ -108,13 +107,4 @@ test("the runs of an evaluation's task are shown as a comparison's, by their out
   assert.deepEqual(shown.runs.map(repetitionLabel), ["Run 1 · right", "Run 2 · waiting"]);
   assert.equal(runOutcome(shown.runs[1]).live, true);
   assert.equal(experimentState({ state: "running", counts: { done: 1, total: 2 } }).text, "1 of 2 finished");
-});
-
-test("a task is filtered by how a member's score stands to its baseline's", () => {
-  const members = [{ baseline: 0 }, { baseline: 0 }, { baseline: 1 }];
-  const cells = (...scores) => scores.map((score) => ({ score }));
-  const differences = (...scores) => ["better", "worse", "same"].filter((each) => hasDifference(members, cells(...scores), each));
-  assert.deepEqual(differences(0, 1, 1), ["better", "same"]);
-  assert.deepEqual(differences(1, 0.5, 0), ["worse"]);
-  assert.deepEqual(differences(1, null, 1), []);
 });

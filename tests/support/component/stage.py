@@ -103,7 +103,7 @@ class Stage(StudioPage):
         self._on_document = on_document
         self._listeners: list[tuple[Any, Any]] = []
         self._runs: dict[str, PageRun] = {}
-        self._answers: dict[str, Answer] = _page_answers()
+        self._answers: dict[str, Answer | Stream] = {**_page_answers()}
         self._gates: dict[str, threading.Event] = {}
         self._presence: list[Stream] = []
         self._is_lost = False
@@ -117,12 +117,12 @@ class Stage(StudioPage):
         return self._runs[run]
 
     def answer(self, path: str, value: Any, method: str = "GET", status: int = 200) -> None:
-        """Answer a request with a value as JSON, or with an ``Answer``.
+        """Answer a request with a value as JSON, or with an ``Answer`` or a ``Stream``.
 
         The path is relative to the URL of the run; with a slash before it, to ``/api``. With a
         query it holds for that query only. A ``*`` at its end stands for the rest.
         """
-        answer = value if isinstance(value, Answer) else Answer.of(value, status)
+        answer = value if isinstance(value, Answer | Stream) else Answer.of(value, status)
         self._answers[f"{method} {path}"] = answer
 
     def answer_recorded(self, answers: dict[str, Any]) -> None:

@@ -1,0 +1,1 @@
+"""Reading many runs of an evaluation: filters, notes and labels, questions to a model."""

@@ -1,0 +1,160 @@
+"""Which runs of an evaluation are meant: one definition for the page, exports and commands.
+
+A filter is text as in a URL's query, ``outcome=wrong&tokens=1000..5000``: a run is shown if it has,
+of every named field, one of the values. Both the page (``static/experiments/reading/filters.js``)
+and this module read the values from an evaluation's description.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+from urllib.parse import parse_qsl
+
+from agent.errors import UsageError
+from agent.experiments.outcomes import SCORED, Outcome
+
+MAX_FILTER = 2_000
+"""Maximum characters of a filter."""
+
+_MAX_FAILURE = 100
+_ENDED_WELL = ("submitted", "answered", "")
+_RANGE = re.compile(r"(\d{0,15})\.\.(\d{0,15})", re.ASCII)
+_SENTENCE = re.compile(r"(?<=[.:;])\s")
+_DIGITS = re.compile(r"\d[\d,.]*\d|\d")
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field that runs are filtered and grouped by; a ``range`` is LOW..HIGH, both included."""
+
+    key: str
+    title: str
+    kind: Literal["choice", "range"]
+    definition: str
+
+
+FIELDS = (
+    Field("outcome", "Outcome", "choice", "The run’s outcome; “waiting” where none has begun."),
+    Field("difference", "Difference", "choice",
+          "How the member’s score of the task stands to its baseline’s: “better” (right only with "
+          "it), “worse” (right only without) or “same”."),
+    Field("uses", "Capability", "choice",
+          "A capability that the run used: “external”, “files”, “computation”, or “none”."),
+    Field("failure", "Failure reason", "choice",
+          "Why the run failed, reached a limit or has no score: the reason’s first sentence with "
+          "“…” for numbers, or the limit; “none” without one."),
+    Field("tokens", "Tokens", "range", "First prompt, generated and environment tokens, once."),
+    Field("turns", "Turns", "range", "Model turns."),
+    Field("member", "Member", "choice", "The member’s name."),
+    Field("suite", "Suite", "choice", "The name of the task’s suite."),
+    Field("domain", "Domain", "choice", "The suite’s domain."),
+    Field("group", "Group", "choice", "The part of the suite: a subject, a subtask."),
+)  # fmt: skip
+
+Filter = Mapping[str, Sequence[str]]
+"""Values by field."""
+
+
+def fields_to_json() -> list[dict[str, str]]:
+    """Return the fields as the page gets them."""
+    return [asdict(each) for each in FIELDS]
+
+
+def parse(text: str) -> Filter:
+    """Return the filter that a text names. Raises ``UsageError``."""
+    if len(text) > MAX_FILTER:
+        raise UsageError(f"A filter has at most {MAX_FILTER:,} characters.")
+    found: dict[str, list[str]] = {}
+    kinds = {each.key: each.kind for each in FIELDS}
+    for key, value in parse_qsl(text, keep_blank_values=True):
+        if key not in kinds:
+            raise UsageError(f"Runs are filtered by {', '.join(kinds)}, not by “{key:.40}”.")
+        if kinds[key] == "range" and not _RANGE.fullmatch(value):
+            raise UsageError(f"The filter of {key} is a range such as 1000..5000 or 1000.. .")
+        found.setdefault(key, []).append(value)
+    return found
+
+
+def failure_of(run: Outcome) -> str:
+    """Return why a run failed in a form that runs share; empty if it did not fail."""
+    if run.outcome in SCORED:
+        state = run.summary.state if run.summary else ""
+        if state not in _ENDED_WELL:
+            return state
+        if run.outcome == "right":
+            return ""
+    elif run.outcome in ("running", "waiting"):
+        return ""
+    reason = _DIGITS.sub("…", _SENTENCE.split(run.reason.strip(), maxsplit=1)[0])
+    return reason[:_MAX_FAILURE].rstrip(".:; ")
+
+
+def uses_of(run: Outcome) -> list[str]:
+    """Return the capabilities that a run used, by the names of its columns."""
+    capabilities = run.metrics.capabilities
+    if capabilities is None:
+        return []
+    rates = capabilities.ours
+    found = {"external": rates.external, "files": rates.file, "computation": rates.compute}
+    return [name for name, rate in found.items() if rate > 0]
+
+
+def selected(description: Mapping[str, Any], chosen: Filter) -> list[str]:
+    """Return the ids of the runs that a filter lets through, in the order of the tasks."""
+    return [each["run"] for each in items(description) if each["run"] and matches(each, chosen)]
+
+
+def only(description: Mapping[str, Any], kind: str, chosen: Filter) -> dict[str, Any]:
+    """Return an evaluation with the chosen runs' rows only, for an export of a kind.
+
+    Raises ``UsageError`` for a kind whose figures are of all runs.
+    """
+    if not kind.startswith("runs.") or "cells" not in description:
+        raise UsageError("A filter is for the rows of an evaluation’s runs: runs.csv, .jsonl, …")
+    wanted = set(selected(description, chosen))
+    return {**description, "runs": [row for row in description["runs"] if row["run"] in wanted]}
+
+
+def items(description: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield each run of an evaluation with the values of its fields.
+
+    A member that has not begun a task has one without a run.
+    """
+    members, not_begun = description["members"], [{"run": "", "outcome": "waiting"}]
+    for at, (task, row) in enumerate(zip(description["tasks"], description["cells"], strict=True)):
+        for member, cell in zip(members, row, strict=True):
+            about = {
+                "task": at, "member": member["label"], "suite": task["suite"],
+                "domain": task["domain"], "group": task["group"],
+                "difference": _difference(row, member, cell),
+            }  # fmt: skip
+            for run in cell["runs"] or not_begun:
+                yield run | about
+
+
+def matches(item: Mapping[str, Any], chosen: Filter) -> bool:
+    """Whether a run has one of the values of every field."""
+    return all(
+        any(_has(item.get(key), value) for value in values) for key, values in chosen.items()
+    )
+
+
+def _has(value: Any, wanted: str) -> bool:
+    found = _RANGE.fullmatch(wanted)
+    if isinstance(value, int | float):
+        low, high = found.groups() if found else ("", "")
+        return found is not None and float(low or 0) <= value <= float(high or "inf")
+    values = value if isinstance(value, list) else [value]
+    return wanted in ([each for each in values if each] or ["none"])
+
+
+def _difference(
+    row: Sequence[Mapping[str, Any]], member: Mapping[str, Any], cell: Mapping[str, Any]
+) -> str:
+    base = row[member["baseline"]]
+    if base is cell or cell["score"] is None or base["score"] is None:
+        return ""
+    if cell["score"] == base["score"]:
+        return "same"
+    return "better" if cell["score"] > base["score"] else "worse"
