@@ -235,9 +235,7 @@ def _load_suites(names: "Sequence[str | Suite]", wanted: Wanted) -> list[Suite]:
     data, limit = wanted.data, wanted.limit
     named = [each for each in names if isinstance(each, str)]
     if data is not None and not isinstance(data, Mapping):
-        if len(named) != 1:
-            raise UsageError("Name the suite of each file or folder of data: SUITE=PATH.")
-        data = {named[0]: data}
+        data = dict.fromkeys(named, data)
     paths = dict(data or {})
     if unknown := sorted(paths.keys() - set(named)):
         raise UsageError(f"There is data of “{unknown[0]:.60}”, which is not evaluated.")

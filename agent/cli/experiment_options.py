@@ -55,8 +55,8 @@ def _add_eval(parser: argparse.ArgumentParser) -> None:
         help="one or several of aime, ugphysics, chembench, medxpertqa, aa_lcr, ifbench",
     )  # fmt: skip
     add("--data", metavar="[SUITE=]PATH", action="append", default=[],
-        help="the authors' data of a suite, a file or folder; repeatable (default: the small "
-        "samples that come with this program)")  # fmt: skip
+        help="the authors' data, a file or folder: of all suites, or of one; repeatable (default: "
+        "the small samples that come with this program)")  # fmt: skip
     add("--extraction", metavar="RULE", action="append", default=[],
         help="how final answers are found: lenient (default), or reference, as the paper's reward "
         "does; or SUITE=RULE, repeatable")  # fmt: skip

@@ -19,6 +19,7 @@ from agent.errors import DataFolderLocked, UsageError, WorkspaceError
 from agent.experiments.experiment import ExpectedAnswer, Judge, Member
 from agent.experiments.members import complete, parse_in_modes, parse_member
 from agent.experiments.preflight.confirmation import Confirmation
+from agent.experiments.suites import NAMES as SUITES
 from agent.grading.checks import DEFAULT_VOTES
 from agent.history.adopt_cli_runs import move_cli_runs
 from agent.models.base import ModelConfig
@@ -117,7 +118,7 @@ def _evaluation(options: argparse.Namespace, settings: Settings) -> dict[str, An
     suites = [name.strip() for name in options.suites.split(",") if name.strip()]
     return {
         "suites": suites, "members": members, "models": models,
-        "data": _data(options.data, suites), "limit": _numbers("--limit", options.limit),
+        "data": _data(options.data), "limit": _numbers("--limit", options.limit),
         "extraction": _extraction(options.extraction), "judge": judge, "judge_model": judge_model,
         "repeat": _numbers("--repeat", options.repeat), "preset": options.preset,
         "parameters": _parameters(options), "retry_infrastructure": options.retry_infrastructure,
@@ -204,21 +205,16 @@ def _extraction(texts: list[str]) -> Any:
     return {name: rule for name, _, rule in (text.partition("=") for text in texts)} or None
 
 
-def _data(texts: list[str], suites: list[str]) -> dict[str, str]:
-    """Return the paths of data by suite; a path alone belongs to the only suite."""
-    found = {}
-    for text in texts:
-        name, equals, path = text.partition("=")
-        if equals and name in suites:
-            found[name] = path
-        elif len(suites) == 1:
-            found[suites[0]] = text
-        else:
-            raise UsageError(
-                f"--data {text}: name its suite: SUITE=PATH"
-                + (f", one of {', '.join(suites)}." if suites else ".")
-            )
-    return found
+def _data(texts: list[str]) -> str | dict[str, str] | None:
+    """Return the path of the data of all suites, or paths by suite; None if none is given."""
+    found = dict(
+        (name, path) if equals and name in SUITES else ("", text)
+        for text in texts
+        for name, equals, path in (text.partition("="),)
+    )
+    if "" in found and len(texts) > 1:
+        raise UsageError(f"--data {found['']}: name the suite of each path: SUITE=PATH.")
+    return found.get("", found or None)
 
 
 def parse_members(

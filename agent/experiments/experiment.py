@@ -197,18 +197,34 @@ class Experiment:
         return self.expected.judge if self.expected else self.judge
 
     def baseline_of(self, index: int) -> int:
-        """Return the member that another is compared with: its own model without a sandbox.
+        """Return the member that a member is compared with, which may be itself.
 
-        Where there is none or several, and in comparisons, it is ``baseline``.
+        In an evaluation a model's runs in the sandbox are compared with its runs without one: with
+        those of the same settings, or the nearest ones. Where a model has one of both only, and in
+        comparisons, it is ``baseline``.
         """
+        if not self.suites:
+            return self.baseline
         member = self.members[index]
-        plain = [
-            at for at, each in enumerate(self.members)
-            if each.mode == "plain" and (each.model, each.base_url) == (member.model,
-                                                                       member.base_url)
-        ]  # fmt: skip
-        own = self.suites and member.mode == "sandbox" and len(plain) == 1
-        return plain[0] if own else self.baseline
+        if member.mode == "sandbox":
+            plain = self._without_sandbox(member, index)
+            return self.baseline if plain is None else plain
+        compared = (
+            self._without_sandbox(each, at)
+            for at, each in enumerate(self.members)
+            if each.mode == "sandbox"
+        )
+        return index if index in compared else self.baseline
+
+    def _without_sandbox(self, member: Member, index: int) -> int | None:
+        """Return the nearest member of the same model without a sandbox, alike if one is."""
+        plain = {
+            at: replace(each, label="", mode=member.mode) == replace(member, label="")
+            for at, each in enumerate(self.members)
+            if each.mode == "plain"
+            and (each.model, each.base_url) == (member.model, member.base_url)
+        }
+        return min(plain, key=lambda at: (not plain[at], abs(at - index)), default=None)
 
 
 def varying_fields(members: Sequence[Member]) -> tuple[str, ...]:

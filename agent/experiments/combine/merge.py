@@ -11,6 +11,7 @@ from agent.errors import UsageError
 from agent.experiments.combine.extend import is_judged, suites_of
 from agent.experiments.experiment import MAX_LABEL, MAX_MEMBERS, Experiment, Judge, Member, check
 from agent.experiments.folder import ExperimentFolder
+from agent.experiments.members import complete
 from agent.experiments.suite import EvalTask, Suite, SuiteDescription
 from agent.util.text import quote
 
@@ -105,19 +106,29 @@ def _check_same(suite: Suite, known: EvalTask, other: EvalTask) -> None:
 
 
 def _merged_members(folders: Sequence[ExperimentFolder]) -> tuple[Member, ...]:
-    members = [each for folder in folders for each in folder.definition.members]
+    """Return the members of all; of two with a label that a user gave, the later has a number."""
+    members = [each for folder in folders for each in _without_automatic(folder)]
     if len(members) > MAX_MEMBERS:
         raise UsageError(f"An evaluation has at most {MAX_MEMBERS} members, not {len(members)}.")
     labels = list[str]()
     for member in members:
         label, number = member.label, 1
-        while label in labels:
+        while label and label in labels:
             number += 1
             label = f"{member.label[: MAX_LABEL - 5]} ({number})"
         labels.append(label)
-    return tuple(
-        replace(member, label=label) for member, label in zip(members, labels, strict=True)
-    )
+    numbered = (replace(each, label=label) for each, label in zip(members, labels, strict=True))
+    return complete(numbered, "")
+
+
+def _without_automatic(folder: ExperimentFolder) -> list[Member]:
+    """Return members without the labels that say what tells them from the others of their own."""
+    members = folder.definition.members
+    automatic = complete((replace(each, label="") for each in members), "")
+    return [
+        replace(each, label="" if each.label == other.label else each.label)
+        for each, other in zip(members, automatic, strict=True)
+    ]
 
 
 def _judge_of(folders: Sequence[ExperimentFolder]) -> Judge | None:

@@ -81,7 +81,7 @@ def as_markdown(table: Table) -> str:
     """Return a table as Markdown; the first sentence before it is bold."""
     lines = list[str]()
     for at, text in enumerate(table.before):
-        lines += [_md(text) if at else f"**{_md(text)}**", ""]
+        lines += [_md_said(text) if at else f"**{_md_said(text)}**", ""]
     lines += [
         f"| | {' | '.join(map(_md, table.columns))} |",
         f"|---|{'---:|' * len(table.columns)}",
@@ -92,7 +92,7 @@ def as_markdown(table: Table) -> str:
         for row in rows:
             cells = [f"**{_md(text)}**" if best else _md(text) for text, best in row.marked]
             lines.append(f"| {_md(row.label)} | {' | '.join(cells)} |")
-    lines += [part for text in table.after for part in ("", _md(text))]
+    lines += [part for text in table.after for part in ("", _md_said(text))]
     lines += ["", *(f"<!-- {name}: {text} -->" for name, text in table.definitions)]
     return "\n".join(lines) + "\n"
 
@@ -149,7 +149,12 @@ def _tex(text: str) -> str:
 
 
 def _md(text: str) -> str:
-    return _MARKDOWN.sub(r"\\\1", _shortened(one_line(text)))
+    return _md_said(_shortened(one_line(text)))
+
+
+def _md_said(text: str) -> str:
+    """Return a sentence for Markdown; what a table departs from is never shortened."""
+    return _MARKDOWN.sub(r"\\\1", one_line(text))
 
 
 def _shortened(text: str, limit: int = _MAX_CELL) -> str:

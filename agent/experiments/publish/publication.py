@@ -51,7 +51,11 @@ def published(
     rows = list(whole_rows(folder, summaries))
     whole = dict(description)
     if "suites" in description:
-        whole["results"] = results_of(rows, description["tasks"], description["members"], k)
+        measures = {each["domain"]: each.get("table") for each in description["results"]}
+        whole["results"] = [
+            each | {"table": measures.get(each["domain"])}
+            for each in results_of(rows, description["tasks"], description["members"], k)
+        ]
     return whole | {
         "k": k,
         "provenance": _provenance(folder, description, rows, time.time()),
@@ -93,7 +97,9 @@ def _provenance(
             "lastRun": _moment(max(times, default=0.0)),
         },
         "members": [
-            {name: member.get(name) for name in ("label", "model", "mode", "settings", "marks")}
+            {name: member.get(name) for name in ("label", "model", "mode", "marks")}
+            | {"settings": {name: value for name, value in member["settings"].items()
+                            if name != "baseUrl"}}
             | {"passport": member.get("passport"), "server": _server(member.get("passport"))}
             | _carried_out(folder.data, [row.run for row in ended if row.member == index])
             for index, member in enumerate(description["members"])

@@ -11,14 +11,14 @@ import zipfile
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from agent.errors import UsageError
-from agent.experiments.figures.statistics import estimate
 from agent.experiments.outcomes import SCORED, OutcomeName, outcome_of_score
 from agent.experiments.publish.exports import export, kind_of, kinds
 from agent.experiments.publish.publication import results_of
-from agent.experiments.publish.results import results_of_repetitions, score_of
+from agent.experiments.publish.results import ALL, results_of_repetitions, score_of
 from agent.experiments.publish.rows import RunRow, from_json, from_parquet, to_json
 
 MAX_DIFFERENCES = 200
@@ -147,7 +147,12 @@ def _of_json(stored: Mapping[str, Any], rows: Sequence[RunRow]) -> Iterator[str]
     if kind_of(stored) == "comparison":
         yield from _of_comparison(stored, rows)
         return
-    yield from _in_values(stored["results"], _results(stored, rows), "results")
+    figures = [{name: each[name] for name in each if name != "table"} for each in stored["results"]]
+    yield from _in_values(figures, _results(stored, rows), "results")
+    domains = [each["domain"] for each in stored["tasks"]]
+    for each in stored["results"]:
+        shown = [row for row in rows if each["domain"] in (ALL, domains[row.task])]
+        yield from _of_measures(each.get("table") or (), shown, f"measures/{each['domain']}")
     counts = Counter(row.outcome for row in rows)
     for name in _COUNTED:
         if stored["counts"][name] != counts[name]:
@@ -186,20 +191,25 @@ def _of_comparison(stored: Mapping[str, Any], rows: Sequence[RunRow]) -> Iterato
         rows, stored["repetitions"], [stored["baseline"]] * members, expected and expected["kind"]
     )
     yield from _in_values(stored["results"], results, "results")
-    for group in stored["table"]:
-        for line in group["rows"]:
-            key = {"steps": "turns"}.get(line["key"], line["key"])
-            if key == "score" or key not in RunRow.__slots__:
-                continue  # scores are in the results, the others are not numbers of a run
-            for member, cell in enumerate(line["cells"]):
-                values = [getattr(row, key) for row in rows if row.member == member and row.is_done]
-                found = estimate([float(value) for value in values if value is not None])
-                for name, value in (
-                    ("value", found and found.mean),
-                    ("n", found.n if found else 0),
-                ):
-                    if cell["value"] is not None and not _is_same(cell[name], value):
-                        yield f"table/{key}/{member}/{name}: {cell[name]}, recomputed {value}"
+    yield from _of_measures(stored["table"], rows, "table")
+
+
+def _of_measures(
+    groups: Sequence[Mapping[str, Any]], rows: Sequence[RunRow], place: str
+) -> Iterator[str]:
+    """Yield what differs in the measures that are means of a column of runs."""
+    for line in (line for group in groups for line in group["rows"]):
+        key = {"steps": "turns"}.get(line["key"], line["key"])
+        if key == "score" or key not in RunRow.__slots__:
+            continue  # scores are in the results, the others are not numbers of a run
+        for member, cell in enumerate(line["cells"]):
+            if cell.get("value") is None:
+                continue
+            values = [getattr(row, key) for row in rows if row.member == member and row.is_done]
+            known = [float(value) for value in values if value is not None]
+            for name, value in (("value", fmean(known) if known else None), ("n", len(known))):
+                if not _is_same(cell[name], value):
+                    yield f"{place}/{line['key']}/{member}/{name}: {cell[name]}, recomputed {value}"
 
 
 def _in_values(stored: Any, recomputed: Any, place: str) -> Iterator[str]:

@@ -52,6 +52,7 @@ def load(name: str, path: Path | None = None) -> Suite:
     suite = describe(name)
     files = [] if path is None else benchmark.find_files(name, path)
     if files:
+        suite = replace(suite, source=benchmark.SOURCE)
         tasks = tuple(benchmark.read_tasks(suite, files))
     else:
         tasks = tuple(_SUITES[name][1](SAMPLES / name if path is None else path))

@@ -99,7 +99,9 @@ def test_an_evaluation_grows_and_is_merged(tmp_path: Path, command: Command) -> 
         (("aime", "--temperature", "aime=9"), "--temperature: must be a number from 0 to 2"),
         (("merge", "unknown-id"), "does not exist"),
         (("--resume", "unknown-id"), "does not exist"),
-        (("aime,,chembench", "--data", "somewhere"), "SUITE=PATH, one of aime, chembench."),
+        (("aime,,chembench", "--data", "nowhere"), "nowhere does not exist"),
+        (("aime", "--data", "nowhere", "--data", "aime=x"), "nowhere: name the suite of each"),
+        (("aime", "--data", "chembench=x"), "There is data of “chembench”, which is not"),
         (("aime", "--member", "colour=red"), "The member “colour=red”: “colour=red” is none of"),
     ],
 )

@@ -12,6 +12,7 @@ from agent.experiments.combine.merge import merge
 from agent.experiments.description import describe
 from agent.experiments.experiment import Judge, Member
 from agent.experiments.folder import ExperimentFolder
+from agent.experiments.members import complete
 from agent.experiments.outcomes import missing
 from agent.grading.checks import Grade
 from agent.runs.summary import Summary
@@ -85,6 +86,24 @@ def test_evaluations_merge_into_one_table(tmp_path: Path) -> None:
     score = ExperimentFolder.open(tmp_path, merged.id).score("b-2-0-1")
     assert score is not None
     assert score.votes == (0.0,)
+
+
+def test_automatic_labels_tell_the_members_of_all(tmp_path: Path) -> None:
+    folders = [
+        create(tmp_path, [sums(1)], members=complete([replace(each, label="", model=model)
+                                                      for each in MEMBERS], ""))
+        for model in ("a", "b", "b")
+    ]  # fmt: skip
+    assert [each.label for each in folders[0].definition.members] == [
+        "Without sandbox", "With sandbox"
+    ]  # fmt: skip
+    labels = [each.label for each in merge(folders[:2]).definition.members]
+    assert labels == ["a, Without sandbox", "a, With sandbox", "b, Without sandbox",
+                      "b, With sandbox"]  # fmt: skip
+    twice = [each.label for each in merge(folders[1:]).definition.members]
+    assert twice == [
+        "Without sandbox 1", "With sandbox 2", "Without sandbox 3", "With sandbox 4"
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

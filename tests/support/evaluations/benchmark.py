@@ -1,11 +1,16 @@
-"""Rows in the form of the paper's benchmark, one or two of each domain."""
+"""Rows in the form of the paper's benchmark, one or two of each domain; a model and a judge."""
 
 import json
+import re
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from agent.experiments import suites
+from agent.experiments.suite import EvalTask
 from agent.experiments.suites.benchmark import CONFIGURATIONS
+from tests.support.models.turns import Body, Turn
 
 RULES = {"instruction_id_list": ["count:numbers"], "kwargs": [{"N": 1.0, "relation": None}]}
 ROWS: Mapping[str, list[dict[str, Any]]] = {
@@ -57,3 +62,42 @@ def write_parquet(folder: Path, *, files_as_json: bool = True) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), path)
     return folder
+
+
+class Competent:
+    """Knows the answers to a folder's tasks, and works with tools where it has them.
+
+    Args:
+        blind: Whether it knows no answer of a task with documents while it has no tools.
+    """
+
+    def __init__(self, folder: Path, *, blind: bool = False) -> None:
+        tasks = [task for name in suites.NAMES for task in suites.load(name, folder).tasks]
+        self._tasks = {task.text: task for task in tasks}
+        self._blind = blind
+
+    def __call__(self, body: Body) -> Turn:
+        """Answer a request."""
+        messages = body["messages"]
+        user = next(each["content"] for each in messages if each["role"] == "user")
+        task = self._tasks[max((text for text in self._tasks if text in user), key=len)]
+        if not body.get("tools"):
+            return Turn(text="I cannot tell." if self._blind and task.inputs else _answer(task))
+        if any(each["role"] == "tool" for each in messages):
+            return Turn(calls=[("submit", {})])
+        command = f"printf %s {shlex.quote(_answer(task))} > output/answer.txt"
+        return Turn(calls=[("execute_bash", {"command": command})])
+
+
+def _answer(task: EvalTask) -> str:
+    if task.scorer == "rules":
+        return "Just 1."
+    return f"\\boxed{{{task.expected}}}" if task.scorer == "math" else task.expected
+
+
+def judge(body: Body) -> Turn:
+    """Compare the answers between the words of the preset's prompt."""
+    text = body["messages"][0]["content"]
+    (official,) = re.findall(r"^The official answer: (.*)$", text, re.MULTILINE)
+    (given,) = re.findall(r"^The candidate's answer.*: (.*)$", text, re.MULTILINE)
+    return Turn(text="CORRECT" if given == official else "INCORRECT")

@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -122,7 +123,18 @@ def test_each_model_is_compared_with_itself_without_a_sandbox(tmp_path: Path) ->
         Member(label="third", mode="sandbox", model="third"),
     )
     definition = create(tmp_path, [sums(1)], members=members).definition
-    assert [definition.baseline_of(index) for index in range(5)] == [0, 0, 0, 2, 0]
+    assert [definition.baseline_of(index) for index in range(5)] == [0, 0, 2, 2, 0]
+
+
+def test_of_several_members_without_a_sandbox_the_one_with_the_same_settings_is_compared(
+    tmp_path: Path,
+) -> None:
+    warm = [replace(each, label=f"warm {each.label}", temperature=1.0) for each in MEMBERS]
+    again = [replace(each, label=f"{each.label} (2)") for each in MEMBERS]
+    other = Member(label="other plain", mode="plain", model="other")
+    members = (*MEMBERS, *reversed(warm), *again, other)
+    definition = create(tmp_path, [sums(1)], members=members).definition
+    assert [definition.baseline_of(index) for index in range(7)] == [0, 0, 3, 3, 4, 4, 0]
 
 
 def test_domains_have_their_own_results(tmp_path: Path) -> None:

@@ -70,12 +70,20 @@ def test_a_changed_result_is_found_wherever_it_is(exported: Path) -> None:
         stored = json.loads(text)
         stored["results"][1]["members"][1]["gainP"] = 0.001
         stored["cells"][0][1]["score"] = 1.0
+        steps = next(
+            row for group in stored["results"][2]["table"] for row in group["rows"]
+            if row["key"] == "steps"
+        )  # fmt: skip
+        steps["cells"][1]["value"] = 99.0
         stored["counts"]["right"] += 1
         return json.dumps(stored)
 
     change(exported / "evaluation.json", change_result)
     places = {each.split(": ")[1] for each in verify(exported)[1]}
-    assert places == {"results/1/members/1/gainP", "cells/0/1/score", "counts/right"}
+    assert places == {
+        "results/1/members/1/gainP", "cells/0/1/score", "counts/right",
+        "measures/chemistry/steps/1/value",
+    }  # fmt: skip
 
 
 def test_a_changed_score_of_a_run_is_found_in_all_that_is_computed_from_it(exported: Path) -> None:
