@@ -3,7 +3,7 @@
 import re
 
 from agent import examples
-from agent.runs.folder import MAX_TITLE
+from agent.owned_folder import MAX_TITLE
 
 _MAX_TASK_CHARS = 4 * MAX_TITLE
 _HEADING = re.compile(r"^(?:#{1,6}|>|[-*+])[ \t]+")

@@ -25,7 +25,7 @@ def module(path: Path) -> str:
 
 LAYERS = {
     "agent": (
-        "errors setting_parsers installation packaging",
+        "errors setting_parsers installation packaging owned_folder",
         "util",
         "sandbox workspace documents vision prompts models output_folder capabilities",
         "events limits tools examples data_folder",

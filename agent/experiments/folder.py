@@ -19,18 +19,15 @@ data that its tasks came from.
 
 import hashlib
 import json
-import re
 import shutil
-import threading
 import time
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from pydantic import AliasChoices, Field, TypeAdapter
 
@@ -39,16 +36,15 @@ from agent.errors import RunError
 from agent.experiments.experiment import Experiment, Kind, SuiteInfo
 from agent.experiments.suite import EvalTask, Suite
 from agent.grading.checks import Expected, Grade
+from agent.owned_folder import ID, OwnedFolder, OwnedRecord, one_line_title
 from agent.tasks.task import Content, HostFile
 from agent.util.entry_list import EntryList, read_bounded
 from agent.workspace.paths import RelPath
 
-MAX_TITLE = 200
 KINDS: Mapping[Kind, str] = {"comparison": "comparisons", "evaluation": "evaluations"}
 """The kinds, and the folders in a data folder that contain all of a kind."""
 NOT_FOUND = "There is no such comparison or evaluation. It may have been deleted."
 
-_ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
 _MAX_RECORD_BYTES = 4 * 1024**2
 _MAX_LIST_BYTES = 256 * 1024**2
 INPUTS, _TASKS = "inputs", "tasks.jsonl"
@@ -56,14 +52,11 @@ Key = tuple[int, int, int]
 """Task, member, and repetition from 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record(OwnedRecord):
     """The content of the record's file."""
 
     definition: Experiment
-    title: str = ""
-    share_link_digests: tuple[str, ...] = ()
-    pinned: bool = False
     stopped: bool = False
 
 
@@ -120,17 +113,14 @@ class ScoreEntry:
         )  # fmt: skip
 
 
-class ExperimentFolder:
+class ExperimentFolder(OwnedFolder[Record]):
     """The folder of one experiment. Thread-safe; one process writes."""
 
     def __init__(self, data: Path, record: Record) -> None:
         self.definition = record.definition
-        self.id, self.kind = self.definition.id, self.definition.kind
-        self.owner = self.definition.owner
-        self.data = data
-        self.path = data / KINDS[self.kind] / self.id
-        self._record = record
-        self._lock = threading.Lock()
+        self.kind = self.definition.kind
+        folder = data / KINDS[self.kind] / self.definition.id
+        super().__init__(folder / f"{self.kind}.json", record, self.definition.owner)
         self._runs = EntryList(
             self.path / "runs.jsonl", RunEntry, lambda each: each.key, _MAX_LIST_BYTES
         )
@@ -147,7 +137,7 @@ class ExperimentFolder:
             definition, id=random_id(), created=time.time(),
             suites=tuple(SuiteInfo.of(each, hash_of(each)) for each in suites),
         )  # fmt: skip
-        folder = cls(data, Record(known, one_line_title(title)))
+        folder = cls(data, Record(definition=known, title=one_line_title(title)))
         folder.path.parent.mkdir(mode=0o700, exist_ok=True)
         folder.path.mkdir(mode=0o700)
         try:
@@ -195,40 +185,13 @@ class ExperimentFolder:
         return sorted(found, key=lambda folder: folder.definition.created)
 
     @property
-    def title(self) -> str:
-        """The title that the user gave it; empty by default."""
-        return self._record.title
-
-    @property
-    def pinned(self) -> bool:
-        """Whether it is pinned: it cannot be deleted until it is unpinned."""
-        return self._record.pinned
-
-    @property
     def stopped(self) -> bool:
         """Whether the user stopped it; continuing it resets this."""
         return self._record.stopped
 
-    @property
-    def share_link_digests(self) -> tuple[str, ...]:
-        """The digests of its shared links."""
-        return self._record.share_link_digests
-
-    def set_title(self, title: str) -> None:
-        """Set the title, as one line without control characters; empty removes it."""
-        self._update(title=one_line_title(title))
-
-    def set_pinned(self, pinned: bool) -> None:
-        """Pin or unpin it."""
-        self._update(pinned=pinned)
-
     def set_stopped(self, stopped: bool) -> None:
         """Record that the user stopped or continued it."""
         self._update(stopped=stopped)
-
-    def set_share_link_digests(self, digests: Iterable[str]) -> None:
-        """Replace the digests of its shared links."""
-        self._update(share_link_digests=tuple(digests))
 
     def extend(self, definition: Experiment, suites: Sequence[Suite]) -> None:
         """Add the members that a definition has besides, and tasks after the known ones.
@@ -342,31 +305,16 @@ class ExperimentFolder:
         """Read and return the runs and scores that another process has added since."""
         return self._runs.read_further(), self._scores.read_further()
 
-    def _update(self, **changes: Any) -> None:
-        with self._lock:
-            self._write(replace(self._record, **changes))
-
-    def _write(self, record: Record) -> None:
-        path = self.path / f"{record.definition.kind}.json"
-        new = path.with_name(f"{path.name}.new")
-        new.write_bytes(_RECORD.dump_json(record))
-        new.replace(path)
-        self._record = record  # only now, so that a full disk changes nothing
+    def _encode(self, record: Record) -> bytes:
+        return _RECORD.dump_json(record)
 
 
 def record_path(data: Path, experiment: str) -> Path | None:
     """Return the file of an experiment's record in a data folder; None if it has none."""
-    if not _ID.fullmatch(experiment):
+    if not ID.fullmatch(experiment):
         return None
     paths = (data / name / experiment / f"{kind}.json" for kind, name in KINDS.items())
     return next(filter(Path.is_file, paths), None)
-
-
-def one_line_title(title: str) -> str:
-    """Return a title as one line without control characters."""
-    line = " ".join(title.split())
-    kept = (each for each in line if unicodedata.category(each) not in ("Cc", "Cs"))
-    return "".join(kept)[:MAX_TITLE].strip()
 
 
 def digest_of(answer: str) -> str:

@@ -17,8 +17,9 @@ from pydantic import TypeAdapter
 from agent.errors import RecordNotAFile, RunError
 from agent.events import Event
 from agent.history.search import Passage, normalize, passages_of
+from agent.owned_folder import MAX_TITLE
 from agent.runs import journal, summary
-from agent.runs.folder import MAX_TITLE, Parent, RunFolder, parent_adapter
+from agent.runs.folder import Parent, RunFolder, parent_adapter
 from agent.runs.state import RunState
 from agent.runs.summary import Summary
 from agent.titles import title_for_task

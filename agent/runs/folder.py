@@ -11,13 +11,11 @@
 """
 
 import os
-import re
 import shutil
 import threading
 import time
-import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -28,13 +26,12 @@ from pydantic_core import from_json, to_json
 from agent.data_folder import random_id
 from agent.errors import RunError
 from agent.events import Network
+from agent.owned_folder import ID, OwnedFolder, OwnedRecord
 from agent.sandbox.disk import volume
 from agent.sandbox.network.policy import NetworkPolicy
 from agent.workspace.files import FallbackAccess, Workspace
 
-MAX_TITLE = 200
 RUN_NOT_FOUND = "There is no such run. It may have been deleted."
-_ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
 
 
 ParentKind = Literal["fork", "replay"]
@@ -56,8 +53,8 @@ def parent_adapter() -> TypeAdapter[Parent]:
     return TypeAdapter(Parent)
 
 
-@dataclass(frozen=True, slots=True)
-class _Metadata:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Metadata(OwnedRecord):
     """The content of ``run.json``; an alias is a key that earlier versions read."""
 
     created: float
@@ -65,10 +62,8 @@ class _Metadata:
     sandbox_used: Annotated[bool, Field(alias="used")] = False
     network: Network = "open"
     hosts: tuple[str, ...] = ()
-    title: str = ""
     owner: str = ""
     share_link_digests: Annotated[tuple[str, ...], Field(alias="shares")] = ()
-    pinned: bool = False
     comparison: str = ""
     memory: int | None = None
     parent: Parent | None = None
@@ -80,7 +75,7 @@ def _metadata_adapter() -> TypeAdapter[_Metadata]:
     return TypeAdapter(_Metadata)
 
 
-class RunFolder:
+class RunFolder(OwnedFolder[_Metadata]):
     """The folder of one run; ``create`` creates one, ``open`` opens an existing one.
 
     ``workspace_lock`` is held while the workspace moves to another sandbox or paths in it are
@@ -88,12 +83,8 @@ class RunFolder:
     """
 
     def __init__(self, data: Path, run_id: str, metadata: _Metadata) -> None:
-        self.id = run_id
-        self.data = data
-        self.path = data / "runs" / run_id
-        self._metadata = metadata
+        super().__init__(data / "runs" / run_id / "run.json", metadata, metadata.owner)
         self._unknown: dict[str, Any] = {}  # what a newer version wrote: it is kept
-        self._lock = threading.Lock()
         self.workspace_lock = threading.RLock()
 
     @classmethod
@@ -115,8 +106,8 @@ class RunFolder:
         name of the format that it is imported from. Nothing is left of a failure.
         """
         metadata = _Metadata(
-            time.time(), sandbox, owner=owner, comparison=comparison, parent=parent,
-            imported=imported,
+            created=time.time(), sandbox=sandbox, owner=owner, comparison=comparison,
+            parent=parent, imported=imported,
         )  # fmt: skip
         folder = cls(data, run_id or random_id(), metadata)
         try:
@@ -132,7 +123,7 @@ class RunFolder:
     def open(cls, data: Path, run_id: str) -> "RunFolder":
         """Open the folder of an existing run."""
         path = data / "runs" / run_id / "run.json"
-        if not _ID.fullmatch(run_id) or not path.is_file():
+        if not ID.fullmatch(run_id) or not path.is_file():
             raise RunError(RUN_NOT_FOUND)
         try:
             record = from_json(path.read_bytes())
@@ -148,7 +139,7 @@ class RunFolder:
     @classmethod
     def find(cls, places: Iterable[Path], run_id: str) -> "RunFolder":
         """Open the folder of a run in the first data folder that has it."""
-        if _ID.fullmatch(run_id):
+        if ID.fullmatch(run_id):
             for data in places:
                 if (data / "runs" / run_id / "run.json").is_file():
                     return cls.open(data, run_id)
@@ -168,26 +159,26 @@ class RunFolder:
     @classmethod
     def exists(cls, data: Path, run_id: str) -> bool:
         """Return whether a data folder has a run, which may be unreadable."""
-        return bool(_ID.fullmatch(run_id)) and (data / "runs" / run_id).is_dir()
+        return bool(ID.fullmatch(run_id)) and (data / "runs" / run_id).is_dir()
 
     @classmethod
     def ids(cls, data: Path) -> list[str]:
         """Return the ids of all runs of a data folder, including unreadable ones."""
         try:
             with os.scandir(data / "runs") as entries:
-                return [each.name for each in entries if _ID.fullmatch(each.name)]
+                return [each.name for each in entries if ID.fullmatch(each.name)]
         except FileNotFoundError:
             return []
 
     @property
     def created(self) -> float:
         """When the run was created, in seconds since the epoch."""
-        return self._metadata.created
+        return self._record.created
 
     @property
     def sandbox(self) -> str:
         """The id of the sandbox whose folder contains the workspace."""
-        return self._metadata.sandbox
+        return self._record.sandbox
 
     @property
     def sandbox_folder(self) -> Path:
@@ -231,59 +222,38 @@ class RunFolder:
         return self.path / "manifests.jsonl"
 
     @property
-    def title(self) -> str:
-        """The title that the user gave the run; empty by default."""
-        return self._metadata.title
-
-    @property
-    def owner(self) -> str:
-        """The run's owner; empty for the operator."""
-        return self._metadata.owner
-
-    @property
-    def share_link_digests(self) -> tuple[str, ...]:
-        """The digests of the run's shared links."""
-        return tuple(self._metadata.share_link_digests)
-
-    @property
-    def pinned(self) -> bool:
-        """Whether the run is pinned: it cannot be deleted until it is unpinned."""
-        return self._metadata.pinned
-
-    @property
     def comparison(self) -> str:
         """The id of the comparison or evaluation that started the run; empty if none did."""
-        return self._metadata.comparison
+        return self._record.comparison
 
     @property
     def parent(self) -> Parent | None:
         """The run that it was made from, if any; that run may be deleted."""
-        return self._metadata.parent
+        return self._record.parent
 
     @property
     def imported(self) -> str:
         """The name of the format that it was imported from; empty for any other run."""
-        return self._metadata.imported
+        return self._record.imported
 
     @property
     def sandbox_used(self) -> bool:
         """Whether a sandbox has used the workspace, and not only the user."""
-        return self._metadata.sandbox_used
+        return self._record.sandbox_used
 
     @property
     def network(self) -> NetworkPolicy:
         """The network policy of the run's sandbox."""
-        return NetworkPolicy(self._metadata.network, tuple(self._metadata.hosts))
+        return NetworkPolicy(self._record.network, tuple(self._record.hosts))
 
     def set_network(self, policy: NetworkPolicy) -> None:
         """Set the network policy for the run's sandbox, which is not yet created."""
-        if policy != self.network:
-            self._update(network=policy.access, hosts=policy.hosts)
+        self._update(network=policy.access, hosts=policy.hosts)
 
     @property
     def memory(self) -> int | None:
         """The memory limit in bytes of the run's sandbox; None for the operator's."""
-        return self._metadata.memory
+        return self._record.memory
 
     def set_memory(self, memory: int) -> None:
         """Set a memory limit in bytes for the run's sandbox, which is not yet created."""
@@ -297,21 +267,6 @@ class RunFolder:
         with volume.assigned(self.data / "sandboxes" / sandbox, self.id):
             self._update(sandbox=sandbox, sandbox_used=True)
 
-    def set_share_link_digests(self, digests: Iterable[str]) -> None:
-        """Replace the digests of the run's shared links."""
-        self._update(share_link_digests=tuple(digests))
-
-    def set_title(self, title: str) -> None:
-        """Set the title, as one line without control characters; empty removes it."""
-        line = " ".join(title.split())
-        kept = (each for each in line if unicodedata.category(each) not in ("Cc", "Cs"))
-        self._update(title="".join(kept)[:MAX_TITLE].strip())
-
-    def set_pinned(self, pinned: bool) -> None:
-        """Pin or unpin the run."""
-        if pinned != self.pinned:
-            self._update(pinned=pinned)
-
     def discard(self) -> None:
         """Delete the record, the sandbox's folder and its disk; ignore errors."""
         volume.leave(self.sandbox_folder, self.id)
@@ -320,18 +275,10 @@ class RunFolder:
 
     def leave_comparison(self) -> None:
         """Make the run independent of what started it, which is being deleted."""
-        if self.comparison:
-            self._update(comparison="")
+        self._update(comparison="")
 
-    def _update(self, **changes: Any) -> None:
-        with self._lock:
-            self._write(replace(self._metadata, **changes))
-
-    def _write(self, metadata: _Metadata) -> None:
-        new = self.path / "run.json.new"
-        new.write_bytes(to_json(_dump(metadata) | self._unknown))
-        new.replace(self.path / "run.json")
-        self._metadata = metadata  # only now, so that a full disk changes nothing
+    def _encode(self, record: _Metadata) -> bytes:
+        return to_json(_dump(record) | self._unknown)
 
 
 def _dump(metadata: _Metadata) -> dict[str, Any]:

@@ -4,16 +4,13 @@ A token is ``<id>.<random>``; the folder stores its digest, so deleting it delet
 """
 
 import secrets
+from typing import Any
 
-from agent.experiments.folder import ExperimentFolder
-from agent.runs.folder import RunFolder
+from agent.owned_folder import OwnedFolder
 from sandbox_ui.auth.api_tokens import digest
 
 _MAX_LINKS = 20
-
-
-Shareable = RunFolder | ExperimentFolder
-"""The folder of a run, a comparison or an evaluation."""
+Shareable = OwnedFolder[Any]
 
 
 def create(folder: Shareable) -> str:

@@ -17,7 +17,7 @@ from agent.loop.steering import Steering
 from agent.runs import journal
 from agent.runs.folder import RunFolder
 from agent.runs.metrics.earlier_usage import EarlierUsage
-from agent.runs.requests.tokens import TokenCounter
+from agent.runs.metrics.tokens import TokenCounter
 from agent.runs.state import RunState, StepSummary
 from agent.sandbox.disk import volume
 from agent.titles import title_for_task

@@ -1,4 +1,4 @@
-"""Starts, continues and stops runs for users, whichever interface a ``RunSpec`` came through."""
+"""Starts and continues runs for users, whichever interface a ``RunSpec`` came through."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

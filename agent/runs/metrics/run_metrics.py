@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agent.capabilities.usage import CapabilityRates, rates
-from agent.runs.requests.tokens import step_tokens, token_totals
+from agent.runs.metrics.tokens import step_tokens, token_totals
 from agent.runs.state import CallSummary, RunState
 from agent.tools.actions import BASH, EDITOR, SUBMIT
 from agent.util.text import plural

@@ -8,8 +8,8 @@ from agent.events import (
     Event,
 )
 from agent.models.base import Usage
-from agent.runs.requests import tokens
-from agent.runs.requests.tokens import StepTokens, TokenCounter, step_tokens, token_totals
+from agent.runs.metrics import tokens
+from agent.runs.metrics.tokens import StepTokens, TokenCounter, step_tokens, token_totals
 from agent.runs.state import RunState
 from tests.support.component import events
 
