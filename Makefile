@@ -39,7 +39,7 @@ unexport PYTHONDONTWRITEBYTECODE
 run: .make/venv .make/builtin $(VENDOR) $(BUNDLE) engine
 	@exec $(BIN)/python app.py
 
-# docs/architecture.md has the levels of tests. make quick: style, types and the unit tests, without
+# docs/testing.md has the levels of tests. make quick: style, types and the unit tests, without
 # engine, browser and Node.js. make test: the tests of every change; the engine, the image and the browser
 # are installed beside the first tests, and the checks run beside them. make test-all: all tests.
 # PYTEST_FLAGS are passed to pytest in place of its usual ones.

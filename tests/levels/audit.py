@@ -67,7 +67,7 @@ def _message(use: str, fixture: str = "") -> str:
     by = f", by its fixture {fixture}" if fixture else ""
     return (
         f"A unit test {use}{by}. Test without that, or give the test the level that may: "
-        "contract, component, e2e or nightly (docs/architecture.md, Tests)."
+        "contract, component, e2e or nightly (docs/testing.md)."
     )
 
 
