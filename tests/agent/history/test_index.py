@@ -29,9 +29,10 @@ from agent.history.deletion import RunDeleter
 from agent.history.index import History, HistoryEntry
 from agent.history.records import RECORD_UNREADABLE, content_hashes
 from agent.models import demonstration
+from agent.owned_folder import MAX_TITLE
 from agent.runs import journal as journals
 from agent.runs.disk_usage import bytes_on_disk, run_sandbox_ids
-from agent.runs.folder import MAX_TITLE, RunFolder
+from agent.runs.folder import RunFolder
 from agent.runs.summary import MAX_NAMES, MAX_TEXT
 from agent.workspace.versions.blobs import BlobStore
 from agent.workspace.versions.manifest import Delta, ManifestLog, Node
