@@ -84,6 +84,9 @@ class RunFolder(OwnedFolder[_Metadata]):
 
     def __init__(self, data: Path, run_id: str, metadata: _Metadata) -> None:
         super().__init__(data / "runs" / run_id / "run.json", metadata, metadata.owner)
+        self.created = metadata.created  # in seconds since the epoch
+        self.parent = metadata.parent  # what it was made from, if anything; may be deleted
+        self.imported = metadata.imported  # the format that it was imported from, if any
         self._unknown: dict[str, Any] = {}  # what a newer version wrote: it is kept
         self.workspace_lock = threading.RLock()
 
@@ -171,11 +174,6 @@ class RunFolder(OwnedFolder[_Metadata]):
             return []
 
     @property
-    def created(self) -> float:
-        """When the run was created, in seconds since the epoch."""
-        return self._record.created
-
-    @property
     def sandbox(self) -> str:
         """The id of the sandbox whose folder contains the workspace."""
         return self._record.sandbox
@@ -225,16 +223,6 @@ class RunFolder(OwnedFolder[_Metadata]):
     def comparison(self) -> str:
         """The id of the comparison or evaluation that started the run; empty if none did."""
         return self._record.comparison
-
-    @property
-    def parent(self) -> Parent | None:
-        """The run that it was made from, if any; that run may be deleted."""
-        return self._record.parent
-
-    @property
-    def imported(self) -> str:
-        """The name of the format that it was imported from; empty for any other run."""
-        return self._record.imported
 
     @property
     def sandbox_used(self) -> bool:

@@ -1,7 +1,7 @@
 """Chat messages as in OpenAI's API, which several formats contain, read as items of a trace."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from agent.models.base import OpaqueParts, ToolCall, Usage
@@ -9,7 +9,7 @@ from agent.models.parsing.opaque import bounded
 from agent.traces.fields import Fields, dump, shorten
 from agent.traces.formats.images import Image, size_of
 from agent.traces.statuses import finish_of
-from agent.traces.trace import Item, Result, Turn, UserText, usage_of_counts
+from agent.traces.trace import Item, Result, Start, Turn, UserText, usage_of_counts
 
 # The field of our exports with what an API gave to be given back: its family and parts
 OPAQUE = "opaque"
@@ -36,6 +36,29 @@ def items_of_message(message: Fields, at: float | None = None) -> Iterator[Item]
         yield Result(call_id=call_id, text=shown.text, at=at, images=shown.images)
     else:
         raise message.error("role", f"“{role[:40]}” is none of system, user, assistant and tool")
+
+
+def items_of_conversation(
+    start: Start,
+    messages: Iterable[Fields],
+    items_of: Callable[[Fields, float | None], Iterable[Item]] = items_of_message,
+    time_of: Callable[[Fields], float | None] = lambda _: None,
+) -> Iterator[Item]:
+    """Yield a start and the items of its messages; a first one of the system is part of it."""
+    begun = False
+    for message in messages:
+        at, system = time_of(message), system_text(message)
+        if not begun:
+            begun = True
+            yield replace(
+                start, system=system or "", at=start.at if at is None else at,
+                model=start.model or message.text("model"),
+            )  # fmt: skip
+            if system is not None:
+                continue
+        yield from items_of(message, at)
+    if not begun:
+        yield start
 
 
 def with_shown_pictures(items: Iterable[Item]) -> Iterator[Item]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from agent.errors import TraceError
 from agent.models.base import ToolCall, Usage
-from agent.traces.chat import items_of_message, system_text
+from agent.traces.chat import items_of_conversation, items_of_message
 from agent.traces.documents import Document, part
 from agent.traces.fields import Fields, read_fields, read_objects, shorten
 from agent.traces.json_reader import JsonReader
@@ -76,23 +76,15 @@ def read(evaluation: Fields, sample: Document) -> Trace:
     events = _Events()
     with sample.reader() as reader:
         events.read(reader)
-    start: Start | None = Start(
+    start = Start(
         agent="Inspect", model=evaluation.text("model"), tools=tuple(events.tools),
         at=head.time("started_at"), title=evaluation.text("task"),
     )  # fmt: skip
     with sample.reader() as reader:
-        for message in _messages(reader):
-            system = system_text(message)
-            if start is not None:
-                text = events.resolve(system or "")
-                yield replace(start, system=text)
-                start = None
-                if system is not None:
-                    continue
-            for item in items_of_message(message):
-                yield events.complete(item, message)
-    if start is not None:
-        yield start
+        for item in items_of_conversation(start, _messages(reader), events.items_of):
+            if isinstance(item, Start):
+                item = replace(item, system=events.resolve(item.system))
+            yield item
     yield from _end(head)
 
 
@@ -191,8 +183,11 @@ class _Events:
             _ATTACHMENT.sub(lambda found: self._attachments.get(found[1], found[0]), text)
         )
 
-    def complete(self, item: Item, message: Fields) -> Item:
-        """Return a message's item with what the events say about it."""
+    def items_of(self, message: Fields, at: float | None) -> Iterator[Item]:
+        """Yield a message's items with what the events say about them."""
+        return (self._complete(item, message) for item in items_of_message(message, at))
+
+    def _complete(self, item: Item, message: Fields) -> Item:
         match item:
             case Turn():
                 known = self._answers.get(message.text("id"))

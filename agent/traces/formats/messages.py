@@ -18,35 +18,22 @@ from agent.models.base import (
 )
 from agent.traces.chat import (
     OPAQUE,
-    items_of_message,
+    items_of_conversation,
     label,
-    system_text,
     with_shown_pictures,
 )
 from agent.traces.fields import Fields, dump, read_fields, read_objects
 from agent.traces.formats.images import Image
 from agent.traces.json_reader import JsonReader
-from agent.traces.trace import Item, Start, Trace
+from agent.traces.trace import Start, Trace
 
 
 def read(head: Fields, reader: JsonReader) -> Trace:
     """Yield the items of the conversation at hand; its messages may be a list or the rest."""
-    yield from with_shown_pictures(_items(head, reader))
-
-
-def _items(head: Fields, reader: JsonReader) -> Iterator[Item]:
-    tools = tuple(tool.values for tool in head.items("tools"))
-    start: Start | None = Start(model=head.text("model"), tools=tools)
-    for message in _messages(head, reader):
-        system = system_text(message)
-        if start is not None:
-            yield Start(model=start.model, tools=start.tools, system=system or "")
-            start = None
-            if system is not None:
-                continue
-        yield from items_of_message(message)
-    if start is not None:
-        yield start
+    start = Start(
+        model=head.text("model"), tools=tuple(tool.values for tool in head.items("tools"))
+    )
+    yield from with_shown_pictures(items_of_conversation(start, _messages(head, reader)))
 
 
 def _messages(head: Fields, reader: JsonReader) -> Iterator[Fields]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from agent.models.base import ToolCall
-from agent.traces.chat import items_of_message, system_text, turn_of, usage_of
+from agent.traces.chat import items_of_conversation, items_of_message, turn_of, usage_of
 from agent.traces.fields import Fields, dump, read_objects
 from agent.traces.json_reader import JsonReader
 from agent.traces.statuses import status_of
@@ -24,10 +24,8 @@ def read(head: Fields, reader: JsonReader) -> Trace:
     start = Start(
         agent="mini-swe-agent", model=config.fields("model").text("model_name"), mode="sandbox"
     )
-    messages = _Messages(start)
-    for message in read_objects(reader, "messages"):
-        yield from messages.add(message)
-    yield from messages.started("")
+    messages = read_objects(reader, "messages")
+    yield from items_of_conversation(start, messages, _Messages().items_of, _time)
     status = info.text("exit_status")
     yield Ended(
         status=status_of(status),
@@ -37,25 +35,17 @@ def read(head: Fields, reader: JsonReader) -> Trace:
     )
 
 
+def _time(message: Fields) -> float | None:
+    return message.fields("extra").time("timestamp")
+
+
 class _Messages:
-    def __init__(self, start: Start) -> None:
-        self._start: Start | None = start
+    def __init__(self) -> None:
         self._turns = 0
         self._open = 0  # calls without a result
 
-    def started(self, system: str, at: float | None = None) -> Iterator[Item]:
-        if self._start is not None:
-            yield replace(self._start, system=system, at=at)
-            self._start = None
-
-    def add(self, message: Fields) -> Iterator[Item]:
-        extra = message.fields("extra")
-        at, role = extra.time("timestamp"), message.text("role")
-        system = system_text(message)
-        if system is not None and self._start is not None:
-            yield from self.started(system, at)
-            return
-        yield from self.started("", at)
+    def items_of(self, message: Fields, at: float | None) -> Iterator[Item]:
+        extra, role = message.fields("extra"), message.text("role")
         if role == "assistant":
             yield self._turn(message, extra, at)
         elif role == "tool" or (role == "user" and self._open):

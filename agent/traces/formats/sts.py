@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from agent.traces.chat import OPAQUE, items_of_message, system_text, with_shown_pictures
+from agent.traces.chat import OPAQUE, items_of_conversation, with_shown_pictures
 from agent.traces.fields import Fields, dump, read_fields
 from agent.traces.formats.images import Image
 from agent.traces.formats.messages import parts_of
@@ -20,32 +20,15 @@ HARNESS = "llm-in-sandbox-studio"
 
 def read(head: Fields, reader: JsonReader) -> Trace:
     """Yield the session's items, from the header line and the file before it."""
-    yield from with_shown_pictures(_items(head, reader))
-
-
-def _items(head: Fields, reader: JsonReader) -> Iterator[Item]:
     reader.skip()
-    start: Start | None = Start(
+    start = Start(
         title=head.text("name"), agent=head.text("harness"), model=head.text("model"),
         tools=tuple(tool.values for tool in head.items("tools")),
     )  # fmt: skip
-    for _ in reader.documents():
-        line = read_fields(reader)
-        if line.text("type") != "message":
-            continue
-        message = line.fields("message")
-        at, system = message.time("timestamp"), system_text(message)
-        if start is not None:
-            yield Start(
-                title=start.title, agent=start.agent, model=start.model or message.text("model"),
-                tools=start.tools, system=system or "", at=at,
-            )  # fmt: skip
-            start = None
-            if system is not None:
-                continue
-        yield from items_of_message(message, at)
-    if start is not None:
-        yield start
+    lines = (read_fields(reader) for _ in reader.documents())
+    messages = (line.fields("message") for line in lines if line.text("type") == "message")
+    items = items_of_conversation(start, messages, time_of=lambda each: each.time("timestamp"))
+    yield from with_shown_pictures(items)
 
 
 def write(items: Iterable[Item], run: str) -> Iterator[str]:

@@ -2,10 +2,9 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 
 from agent.models.base import ToolCall
-from agent.traces.chat import items_of_message, system_text
+from agent.traces.chat import items_of_conversation, items_of_message, system_text
 from agent.traces.fields import Fields, dump, read_objects
 from agent.traces.json_reader import JsonReader
 from agent.traces.statuses import status_of
@@ -39,30 +38,33 @@ def read(head: Fields, reader: JsonReader) -> Trace:
 
 def read_history(head: Fields, reader: JsonReader) -> Trace:
     """Yield the items of a file that has only the history, the messages of its agents."""
-    start: Start | None = Start(
+    history = _History()
+    start = Start(
         title=head.text("environment"), agent="SWE-agent", mode="sandbox", model=_model(head)
     )
-    number, action, waiting = 0, "", False  # whether the action has no observation yet
-    for message in read_objects(reader, "history"):
-        if start is not None:
-            system = system_text(message)
-            yield replace(start, system=system or "")
-            start = None
-            if system is not None:
-                continue
+    yield from items_of_conversation(start, read_objects(reader, "history"), history.items_of)
+    yield Ended(status="submitted" if history.action == _SUBMIT else "answered")
+
+
+class _History:
+    """Reads the messages of a history, whose actions and observations have no ids."""
+
+    def __init__(self) -> None:
+        self.action = ""
+        self._turns = 0
+        self._waiting = False  # whether the action has no observation yet
+
+    def items_of(self, message: Fields, at: float | None) -> Iterator[Item]:
         if message.text("role") == "assistant":
-            number += 1
-            action = message.text("action").strip()
-            waiting = bool(action)
-            yield _turn(message, number)
-        elif waiting or message.text("role") == "tool":
-            waiting = False
+            self._turns += 1
+            self.action = message.text("action").strip()
+            self._waiting = bool(self.action)
+            yield _turn(message, self._turns)
+        elif self._waiting or message.text("role") == "tool":
+            self._waiting = False
             yield Result(text=message.text("content"))
         else:
-            yield from items_of_message(message)
-    if start is not None:
-        yield start
-    yield Ended(status="submitted" if action == _SUBMIT else "answered")
+            yield from items_of_message(message, at)
 
 
 def _started(head: Fields, step: Fields) -> Iterator[Item]:
