@@ -31,7 +31,7 @@ from agent.models.chatml import ControlToken, Part
 from agent.models.parsing.content import ContentParser, ContentPiece
 from agent.models.parsing.repair import replace_surrogates
 from agent.util.stop import Stop
-from agent.util.text import plural
+from agent.util.text import common_prefix_length, plural
 
 # With fewer tokens left, no useful answer is possible.
 _MIN_ANSWER_TOKENS = 16
@@ -202,7 +202,7 @@ class _TokenHistory:
                 [*self._answer_end_parts(), *chatml.prompt_parts(new)]
             )
         complete = self._encode(chatml.prompt_parts(messages))
-        kept = _common_prefix_length(self.ids, complete)
+        kept = common_prefix_length(self.ids, complete)
         return kept, complete[kept:]
 
     def _new_messages(self, messages: Sequence[Message]) -> Sequence[Message] | None:
@@ -238,12 +238,6 @@ def encode_parts(parts: Iterable[Part], sampler: Sampler) -> list[int]:
         elif part:
             ids += sampler.encode(replace_surrogates(part))
     return ids
-
-
-def _common_prefix_length(one: Sequence[int], other: Sequence[int]) -> int:
-    """Return the length of the common prefix."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def _appended_user_text(before: Message, now: Message) -> Sequence[Message] | None:

@@ -18,8 +18,8 @@ from agent.report.settings import Head, read_head, settings
 from agent.report.source import Source
 from agent.report.steps import fitted, read_steps
 from agent.runs.folder import RunFolder
-from agent.runs.outputs.pictures import is_picture_name
 from agent.runs.metrics.tokens import TokenCounter
+from agent.runs.outputs.pictures import is_picture_name
 from agent.runs.state import RunState
 
 __all__ = ["Budget", "report_parts", "save_parts", "save_report"]

@@ -6,8 +6,7 @@ from dataclasses import asdict, dataclass
 from difflib import SequenceMatcher
 from typing import Any
 
-from agent.tools.text_file import common_prefix_length
-from agent.util.text import mark_hidden, one_line
+from agent.util.text import common_prefix_length, mark_hidden, one_line
 
 BASH, EDITOR, SUBMIT = "execute_bash", "str_replace_editor", "submit"
 

@@ -15,13 +15,12 @@ from agent.errors import ToolError
 from agent.tools.text_file import (
     FilePage,
     TextFile,
-    common_prefix_length,
     crlf_position,
     find_occurrences,
     with_line_ends,
 )
 from agent.util.charset.guess import encoding_label
-from agent.util.text import plural
+from agent.util.text import common_prefix_length, plural
 
 MAX_FILE_BYTES = 32 * 1024**2  # size limit in bytes of a file to view or edit
 MAX_VIEW_CHARACTERS = 10_000  # characters of a file shown by one view

@@ -4,7 +4,6 @@ Lines end at ``\n``; a ``\r`` just before it belongs to the line end.
 """
 
 import codecs
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -153,12 +152,6 @@ def find_occurrences(content: str, substring: str, limit: int) -> list[int]:
         positions.append(position)
         position = content.find(substring, position + 1)
     return positions
-
-
-def common_prefix_length(one: Sequence[str], other: Sequence[str]) -> int:
-    """Return the length of the common prefix, in characters or lines."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def crlf_position(content: str, position: int) -> int:

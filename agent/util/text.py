@@ -1,7 +1,7 @@
 """Sanitizing of untrusted text: escape sequences, control and hidden characters."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 _REPLACEMENTS = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n\f"}
 _REPLACEMENTS |= {0x7F: 0x2421} | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
@@ -183,3 +183,9 @@ def format_duration(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def common_prefix_length(one: Sequence[object], other: Sequence[object]) -> int:
+    """Return the length of the common prefix: characters of two texts, or items of two lists."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))

@@ -1,21 +1,18 @@
 """Answers of ``/v1/chat/completions``."""
 
 import json
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 from pydantic_core import to_json
 
 from sandbox_ui.openai_api.errors import ApiError
 from sandbox_ui.openai_api.execution import StartedRound
-from sandbox_ui.openai_api.files import ProducedFile
-from sandbox_ui.openai_api.follower import Presenter
+from sandbox_ui.openai_api.follower import LinkFiles, Presenter
 from sandbox_ui.openai_api.parameters import Parameters
 from sandbox_ui.openai_api.progress import (
     AnswerText,
     Piece,
     ReasoningText,
-    RoundProgress,
     ToolBegan,
     ToolDone,
 )
@@ -23,23 +20,19 @@ from sandbox_ui.openai_api.progress import (
 _DONE = b"data: [DONE]\n\n"
 _MAX_OUTPUT = 4000
 _ARGUMENTS = ("command", "path")
-LinkFiles = Callable[[RoundProgress], Awaitable[list[ProducedFile]]]
 
 
 class ChatPresenter(Presenter):
     """Writes a chat completion; reasoning and tool calls are vLLM's ``reasoning_content``."""
 
+    param = "messages"
+
     def __init__(
         self, parameters: Parameters, started: StartedRound, link_files: LinkFiles
     ) -> None:
-        self.progress = RoundProgress(
-            started.run, started.mode, parameters.stop, notices=[*parameters.notices]
-        )
-        self._parameters = parameters
+        super().__init__(parameters, started, link_files)
         self._id = f"chatcmpl-{started.run}.{started.number}"
-        self._link_files = link_files
         self._reasoning: list[str] = []
-        self._links: list[ProducedFile] = []
 
     def begin(self) -> list[bytes]:
         """Return the first chunk: it names the run."""
@@ -91,14 +84,6 @@ class ChatPresenter(Presenter):
         return body | {"metadata": self._metadata, "sandbox": self._sandbox}
 
     @property
-    def _sandbox(self) -> dict[str, Any]:
-        return self.progress.describe(self._links)
-
-    @property
-    def _metadata(self) -> dict[str, str]:
-        return {**self._parameters.metadata, "run": self.progress.run}
-
-    @property
     def _finish_reason(self) -> str:
         if self.progress.is_filtered:
             return "content_filter"
@@ -117,8 +102,7 @@ class ChatPresenter(Presenter):
                 },
                 "file_id": link.ref.id,
             }
-            for link in self._links
-            if not link.is_answer
+            for link in self._linked()
         ]
 
     @property

@@ -3,9 +3,10 @@
 import asyncio
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from pathlib import Path
+from typing import Any, ClassVar
 
 import anyio
 from anyio.to_thread import run_sync
@@ -18,6 +19,8 @@ from agent.events import Event, RunEnded
 from agent.runs import journal
 from sandbox_ui.openai_api.errors import ApiError
 from sandbox_ui.openai_api.execution import StartedRound
+from sandbox_ui.openai_api.files import ProducedFile
+from sandbox_ui.openai_api.parameters import Parameters
 from sandbox_ui.openai_api.progress import Piece, RoundProgress
 from sandbox_ui.runs import sse
 from sandbox_ui.runs.feed import BATCH_BYTES
@@ -27,12 +30,36 @@ DISCONNECTED = "The client that asked for this run closed its connection."
 _CLOSING = "The studio is shutting down."
 _PING = b": ping\n\n"
 _log = logging.getLogger(__name__)
+LinkFiles = Callable[[RoundProgress], Awaitable[list[ProducedFile]]]
 
 
 class Presenter(ABC):
-    """Writes one answer in the form of one route."""
+    """Writes one answer in the form of one route; ``param`` holds the request's messages."""
 
-    progress: RoundProgress
+    param: ClassVar[str]
+
+    def __init__(
+        self, parameters: Parameters, started: StartedRound, link_files: LinkFiles
+    ) -> None:
+        self.progress = RoundProgress(
+            started.run, started.mode, parameters.stop, self.param, notices=[*parameters.notices]
+        )
+        self._parameters = parameters
+        self._started = started
+        self._link_files = link_files
+        self._links: list[ProducedFile] = []
+
+    @property
+    def _metadata(self) -> dict[str, str]:
+        return {**self._parameters.metadata, "run": self.progress.run}
+
+    @property
+    def _sandbox(self) -> dict[str, Any]:
+        return self.progress.describe(self._links)
+
+    def _linked(self) -> list[ProducedFile]:
+        """Return the files that the answer links to."""
+        return [link for link in self._links if not link.is_answer]
 
     @abstractmethod
     def begin(self) -> list[bytes]:

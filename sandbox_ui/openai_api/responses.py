@@ -5,17 +5,14 @@ from typing import Any, Literal
 
 from pydantic_core import to_json
 
-from sandbox_ui.openai_api.chat import LinkFiles
 from sandbox_ui.openai_api.errors import ApiError
 from sandbox_ui.openai_api.execution import StartedRound
-from sandbox_ui.openai_api.files import ProducedFile
-from sandbox_ui.openai_api.follower import Presenter
+from sandbox_ui.openai_api.follower import LinkFiles, Presenter
 from sandbox_ui.openai_api.parameters import Parameters
 from sandbox_ui.openai_api.progress import (
     AnswerText,
     Piece,
     ReasoningText,
-    RoundProgress,
     ToolBegan,
     ToolDone,
 )
@@ -40,18 +37,14 @@ class ResponsePresenter(Presenter):
     that the server has executed, which no client tries to execute again.
     """
 
+    param = "input"
+
     def __init__(
         self, parameters: Parameters, started: StartedRound, link_files: LinkFiles
     ) -> None:
-        self.progress = RoundProgress(
-            started.run, started.mode, parameters.stop, "input", notices=[*parameters.notices]
-        )
-        self._parameters = parameters
-        self._started = started
-        self._link_files = link_files
+        super().__init__(parameters, started, link_files)
         self._items: list[_Item] = []
         self._open: _Item | None = None
-        self._links: list[ProducedFile] = []
         self._number = 0
 
     def begin(self) -> list[bytes]:
@@ -206,8 +199,7 @@ class ResponsePresenter(Presenter):
                 "end_index": link.end,
                 "url": link.url,
             }
-            for link in self._links
-            if not link.is_answer
+            for link in self._linked()
         ]
 
     def _response(self, status: str) -> dict[str, Any]:
@@ -221,14 +213,14 @@ class ResponsePresenter(Presenter):
             "output": self._items,
             "error": None,
             "incomplete_details": self._incomplete_details if status == "incomplete" else None,
-            "metadata": {**self._parameters.metadata, "run": progress.run},
+            "metadata": self._metadata,
             "parallel_tool_calls": False,
             "tool_choice": "auto",
             "tools": [],
             "store": True,
             "background": False,
             **{name: echo.get(name, default) for name, default in _ECHOED.items()},
-            "sandbox": progress.describe(self._links),
+            "sandbox": self._sandbox,
         }
         ended = progress.ended_at if status != "in_progress" else None
         response["completed_at"] = int(ended) if ended else None

@@ -20,7 +20,7 @@ from sandbox_ui.history.catalog import Catalog
 from sandbox_ui.limits.body_limit import parse_body
 from sandbox_ui.limits.quota import Quota
 from sandbox_ui.limits.receiving import Receiver
-from sandbox_ui.openai_api.chat import ChatPresenter, LinkFiles
+from sandbox_ui.openai_api.chat import ChatPresenter
 from sandbox_ui.openai_api.conversation import parse_chat_messages, parse_response_input
 from sandbox_ui.openai_api.errors import ApiError, to_api_error
 from sandbox_ui.openai_api.execution import (
@@ -31,7 +31,7 @@ from sandbox_ui.openai_api.execution import (
     parse_response_id,
 )
 from sandbox_ui.openai_api.files import MAX_FILE_BYTES, FileStore
-from sandbox_ui.openai_api.follower import RoundResponse, read_round
+from sandbox_ui.openai_api.follower import LinkFiles, RoundResponse, read_round
 from sandbox_ui.openai_api.models import ModelCatalogue
 from sandbox_ui.openai_api.parameters import SANDBOX_SUFFIX, Parameters, parse_parameters
 from sandbox_ui.openai_api.progress import RoundProgress
