@@ -31,10 +31,10 @@ from agent.models.endpoint.client import EndpointModel
 from agent.report.report import Budget, save_report
 from agent.runs import journal
 from agent.runs.event_recorder import EventRecorder
+from agent.runs.metrics.tokens import step_tokens, token_totals
 from agent.runs.recorded_run import RecordedRun, Task
 from agent.runs.requests.body import rebuild_request
 from agent.runs.requests.records import read_log
-from agent.runs.metrics.tokens import step_tokens, token_totals
 from agent.traces.formats import atif
 from agent.traces.journal_items import items_of_journal, messages_of_journal
 from agent.util.stop import Stop
