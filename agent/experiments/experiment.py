@@ -183,7 +183,8 @@ class Experiment:
         for suite in self.suites:
             known = found.get(suite.name)
             found[suite.name] = replace(
-                known, tasks=known.tasks + suite.tasks, sha256=f"{known.sha256} {suite.sha256}"
+                known, tasks=known.tasks + suite.tasks, sha256=f"{known.sha256} {suite.sha256}",
+                files=tuple(dict.fromkeys((*known.files, *suite.files))),
             ) if known else suite  # fmt: skip
         return tuple(found.values())
 

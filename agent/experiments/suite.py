@@ -34,6 +34,15 @@ class EvalTask:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DataFile:
+    """A file that a suite was read from: its path in the data's folder, its bytes, its SHA-256."""
+
+    path: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteLimits:
     """Limits of one run, as in the paper.
 
@@ -68,6 +77,7 @@ class SuiteDescription:
         preset: The name of the preset that it follows; empty for none.
         repeat: How often each task is done; 0 for the experiment's number.
         parameters: Request parameters of its runs, where a member sets none.
+        files: The files that it was read from.
     """
 
     name: str
@@ -85,6 +95,7 @@ class SuiteDescription:
     preset: str = ""
     repeat: int = 0
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    files: tuple[DataFile, ...] = ()
 
     def expected(self, task: EvalTask) -> Expected:
         """Return what an answer to one of its tasks is compared with, and how."""

@@ -69,7 +69,7 @@ def _new_tasks(folder: ExperimentFolder, suite: Suite) -> Suite:
     info = next((each for each in folder.definition.suites if each.name == suite.name), None)
     if info is not None:
         own = {each.name: getattr(info, each.name) for each in fields(SuiteDescription)}
-        suite = replace(suite, **own)
+        suite = replace(suite, **own | {"files": suite.files})
     return replace(suite, tasks=tuple(task for task in suite.tasks if task.id not in known))
 
 

@@ -15,7 +15,7 @@ from agent.experiments.members import complete
 from agent.experiments.suite import EvalTask, Suite, SuiteDescription
 from agent.util.text import quote
 
-_MAY_DIFFER = ("repeat",)
+_MAY_DIFFER = ("repeat", "files")
 _Place = tuple[str, str]
 """The name of a suite, and the id of one of its tasks."""
 
@@ -82,7 +82,8 @@ def _merged_suites(folders: Sequence[ExperimentFolder]) -> list[Suite]:
                 _check_same(suite, tasks.get(task.id, task), task)
                 tasks.setdefault(task.id, task)
             most = max(repeat, known.repeat)
-            found[name] = replace(known, tasks=tuple(tasks.values()), repeat=most)
+            files = tuple(dict.fromkeys((*known.files, *suite.files)))
+            found[name] = replace(known, tasks=tuple(tasks.values()), repeat=most, files=files)
     return list(found.values())
 
 

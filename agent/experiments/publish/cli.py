@@ -16,24 +16,50 @@ def add_commands(commands: Any) -> None:
         "file", metavar="FILE", type=Path,
         help="the JSON of an export, its zip, its folder, or one of its files beside the JSON",
     )  # fmt: skip
+    parser.add_argument(
+        "--data", metavar="[SUITE=]PATH", action="append", default=[],
+        help="say, too, whether this is the data that the tasks were read from: of all suites, or "
+        "of one; repeatable",
+    )  # fmt: skip
 
 
 def run_command(options: argparse.Namespace) -> int:
-    """Verify an export; return 0 if all its figures are recomputed, 1 with a list of differences.
+    """Verify an export; return 0 if all its figures are recomputed, 1 with what differs.
 
     Raises:
         UsageError: It is no export, or cannot be read.
     """
-    from agent.experiments.publish.verify import MAX_DIFFERENCES, verify  # imports statistics
+    from agent.experiments.publish.verify import (  # imports statistics
+        MAX_DIFFERENCES,
+        verify,
+        verify_data,
+    )
 
     checked, differences = verify(options.file)
+    suites = list[str]()
+    if options.data:
+        suites, others = verify_data(options.file, _paths(options.data))
+        differences += others
     for line in differences[:MAX_DIFFERENCES]:
         print(sanitize(line))
     if len(differences) > MAX_DIFFERENCES:
         print(f"… and {len(differences) - MAX_DIFFERENCES:,} more")
-    names = ", ".join(checked)
+    names = ", ".join(checked + [f"data of {suite}" for suite in suites])
     if differences:
-        print(f"{plural(len(differences), 'figure')} cannot be recomputed; checked: {names}")
+        print(f"{plural(len(differences), 'difference')}; checked: {names}")
         return 1
     print(f"All figures are those of the runs: {names}")
     return 0
+
+
+def _paths(texts: list[str]) -> dict[str, Path]:
+    """Return paths by suite; one without a suite is under ""."""
+    from agent.experiments.suites import NAMES
+
+    pairs = (text.partition("=") for text in texts)
+    return {
+        name if equals and name in NAMES else "": Path(
+            path if equals and name in NAMES else f"{name}{equals}{path}"
+        )
+        for name, equals, path in pairs
+    }

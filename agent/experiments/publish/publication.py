@@ -10,6 +10,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -104,7 +105,12 @@ def _provenance(
             | _carried_out(folder.data, [row.run for row in ended if row.member == index])
             for index, member in enumerate(description["members"])
         ],
-        "suites": [_suite(suite) for suite in description.get("suites", ())],
+        "suites": [
+            _suite(suite) | {"files": [asdict(each) for each in info.files]}
+            for suite, info in zip(
+                description.get("suites", ()), folder.definition.suites_by_name, strict=True
+            )
+        ],
         "inputs": [
             {"path": each.path, "size": each.size, "sha256": each.sha256}
             for each in folder.definition.inputs

@@ -9,10 +9,12 @@ import math
 import re
 import zipfile
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
+
+from pydantic import TypeAdapter
 
 from agent.errors import UsageError
 from agent.experiments.outcomes import SCORED, OutcomeName, outcome_of_score
@@ -20,10 +22,13 @@ from agent.experiments.publish.exports import export, kind_of, kinds
 from agent.experiments.publish.publication import results_of
 from agent.experiments.publish.results import ALL, results_of_repetitions, score_of
 from agent.experiments.publish.rows import RunRow, from_json, from_parquet, to_json
+from agent.experiments.suite import DataFile
+from agent.experiments.suites import data_of
 
 MAX_DIFFERENCES = 200
 """Differences that are listed; others are counted."""
 
+_FILES = TypeAdapter(tuple[DataFile, ...])
 _MAX_BYTES = 1024**3
 _MAX_FILES = 64
 _TEXTS = ("csv", "tex", "md", "svg", "jsonl")
@@ -49,19 +54,55 @@ def verify(path: Path) -> tuple[list[str], list[str]]:
         UsageError: It is no export, or cannot be read.
     """
     files = _files(path)
-    names = [each for each in files if re.fullmatch(r"(comparison|evaluation)\.json", each)]
-    name = names[0] if names else ""
-    if not name:
-        raise UsageError(
-            f"{path} is no export of an experiment, and none is beside it: the rows of the runs "
-            "are in comparison.json or evaluation.json."
-        )
+    name = _name_of(files, path)
     stored, rows = _read(name, files[name])
     whole = path.is_dir() or path.name == name or _is_archive(path)
     try:
         return _compare(name, stored, rows, files, set(files) if whole else {path.name})
     except (KeyError, TypeError, IndexError) as error:
         raise UsageError(f"{name} is incomplete: {error}.") from error
+
+
+def verify_data(path: Path, data: Mapping[str, Path]) -> tuple[list[str], list[str]]:
+    """Return the suites of an export whose data was compared, and what differs in it.
+
+    Args:
+        path: As for ``verify``.
+        data: The data of each suite, or under "" that of all; see ``suites.load``.
+
+    Raises:
+        UsageError: It is no export, or it does not say which files its tasks were read from.
+        TaskError: The data of a suite is missing.
+    """
+    files = _files(path)
+    name = _name_of(files, path)
+    stored, _ = _read(name, files[name])
+    recorded = {
+        each["name"]: _FILES.validate_python(each.get("files", ()))
+        for each in stored.get("provenance", {}).get("suites", ())
+    }
+    if unknown := sorted(data.keys() - recorded.keys() - {""}):
+        raise UsageError(f"{path} has no suite “{unknown[0]:.60}”.")
+    checked, differences = list[str](), list[str]()
+    for suite, known in recorded.items():
+        place = data.get(suite, data.get(""))
+        if place is None:
+            continue
+        if not known:
+            raise UsageError(f"{path} does not say which files {suite} was read from.")
+        checked.append(suite)
+        differences += _of_files(suite, known, data_of(suite, place))
+    return checked, differences
+
+
+def _of_files(name: str, recorded: Iterable[DataFile], found: Iterable[DataFile]) -> Iterator[str]:
+    """Yield the files that differ: by content, wherever they are and whatever they are called."""
+    here = {each.sha256: each for each in found}
+    for each in recorded:
+        if here.pop(each.sha256, None) is None:
+            yield f"{name}: {each.path} of the export is not there (SHA-256 {each.sha256})"
+    for each in here.values():
+        yield f"{name}: {each.path} is no file of the export (SHA-256 {each.sha256})"
 
 
 def _compare(
@@ -88,6 +129,17 @@ def _compare(
         checked.append(file)
         differences += [f"{file}: {each}" for each in found]
     return checked, differences
+
+
+def _name_of(files: Mapping[str, bytes], path: Path) -> str:
+    """Return the name of the file with everything."""
+    names = [each for each in files if re.fullmatch(r"(comparison|evaluation)\.json", each)]
+    if not names:
+        raise UsageError(
+            f"{path} is no export of an experiment, and none is beside it: the rows of the runs "
+            "are in comparison.json or evaluation.json."
+        )
+    return names[0]
 
 
 def _is_archive(path: Path) -> bool:

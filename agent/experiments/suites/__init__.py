@@ -7,8 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from agent.errors import TaskError
-from agent.experiments.suite import Suite
+from agent.experiments.suite import DataFile, Suite
 from agent.experiments.suites import aa_lcr, benchmark, published
+from agent.experiments.suites.records import data_files, describe_files
 from agent.tasks.task import TaskRecord
 from agent.util.text import quote
 
@@ -61,7 +62,17 @@ def load(name: str, path: Path | None = None) -> Suite:
         if task.id in seen:
             raise TaskError(f"{path or name}: two tasks have the id {quote(task.id)}.")
         seen.add(task.id)
-    return replace(suite, tasks=tasks, sample=path is None)
+    used = data_of(name, path)
+    return replace(suite, tasks=tasks, sample=path is None, files=used)
+
+
+def data_of(name: str, path: Path | None = None) -> tuple[DataFile, ...]:
+    """Return the files that a suite is read from, with their hashes; see ``load``."""
+    suite, root = describe(name), SAMPLES / name if path is None else path
+    files = [] if path is None else benchmark.find_files(name, path)
+    if not files and name == aa_lcr.SUITE.name:
+        files = [*data_files(root, aa_lcr.PATTERNS, suite.source), *aa_lcr.archives(root)]
+    return describe_files(files or data_files(root, published.PATTERNS[name], suite.source), root)
 
 
 def as_records(suite: Suite) -> list[TaskRecord]:

@@ -118,6 +118,13 @@ def _document_reader(folder: Path, resources: ExitStack) -> _Reader:
     )
 
 
+def archives(path: Path) -> list[Path]:
+    """Return the archive with the documents, if they are read from one."""
+    folder = path if path.is_dir() else path.parent
+    places = (folder / "extracted_text" / ARCHIVE, folder / ARCHIVE)
+    return [] if (folder / "lcr").is_dir() else [each for each in places if each.is_file()][:1]
+
+
 def _has_archive(folder: Path) -> bool:
     return (folder / ARCHIVE).is_file()
 

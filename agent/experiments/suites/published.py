@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +72,22 @@ IFBENCH = Suite(
     source="https://huggingface.co/datasets/allenai/IFBench_test",
 )
 
+PATTERNS: Mapping[str, tuple[str, ...]] = {
+    AIME.name: ("test.jsonl", "*.jsonl", "data/*.parquet", "*.parquet"),
+    UGPHYSICS.name: ("*/en.jsonl", "*/en*.parquet", "en.jsonl", "*.jsonl", "*.parquet"),
+    CHEMBENCH.name: ("test/*_benchmark.json", "*_benchmark.json", "test/*.parquet", "*.parquet"),
+    MEDXPERTQA.name: (
+        "Text/test.jsonl",
+        "Text/test*.parquet",
+        "medxpertqa_text_input.jsonl",
+        "test.jsonl",
+        "*.jsonl",
+        "*.parquet",
+    ),
+    IFBENCH.name: ("IFBench_test.jsonl", "*.jsonl", "data/*.parquet", "*.parquet"),
+}
+"""The files of each suite: the first pattern that has files counts."""
+
 
 def aime_tasks(path: Path) -> Iterator[EvalTask]:
     """Yield problems whose answers are integers from 0 to 999.
@@ -80,8 +96,7 @@ def aime_tasks(path: Path) -> Iterator[EvalTask]:
     of the copies math-ai/aime25 (JSON Lines), opencompass/AIME2025 (JSON Lines),
     MathArena/aime_2025 and yentinglin/aime_2025 (Parquet).
     """
-    patterns = ("test.jsonl", "*.jsonl", "data/*.parquet", "*.parquet")
-    files = data_files(path, patterns, AIME.source)
+    files = data_files(path, PATTERNS[AIME.name], AIME.source)
     for number, record in enumerate(read_records(files), start=1):
         group = record.path.stem if len(files) > 1 else ""
         name = record.optional("id", "problem_idx") or str(number)
@@ -100,9 +115,8 @@ def ugphysics_tasks(path: Path) -> Iterator[EvalTask]:
     A file ``<subject>/en.jsonl`` has the fields ``problem`` and ``answers``; optionally ``index``,
     ``subject``, ``unit``, ``answer_type`` and ``is_multiple_answer``.
     """
-    patterns = ("*/en.jsonl", "*/en*.parquet", "en.jsonl", "*.jsonl", "*.parquet")
     counts = Counter[str]()
-    for record in read_records(data_files(path, patterns, UGPHYSICS.source)):
+    for record in read_records(data_files(path, PATTERNS[UGPHYSICS.name], UGPHYSICS.source)):
         group = record.optional("subject") or record.path.parent.name
         counts[group] += 1
         unit = record.optional("unit").strip()
@@ -130,9 +144,8 @@ def chembench_tasks(path: Path) -> Iterator[EvalTask]:
     A file ``test/<subtask>_benchmark.json`` is a list of objects with the fields ``question``,
     ``A`` to ``D`` and ``answer``, a letter.
     """
-    patterns = ("test/*_benchmark.json", "*_benchmark.json", "test/*.parquet", "*.parquet")
     letters, counts = "ABCD", Counter[str]()
-    for record in read_records(data_files(path, patterns, CHEMBENCH.source)):
+    for record in read_records(data_files(path, PATTERNS[CHEMBENCH.name], CHEMBENCH.source)):
         group = record.path.stem.removesuffix("_benchmark")
         counts[group] += 1
         choices = {each: record.text(each) for each in letters}
@@ -153,9 +166,7 @@ def medxpertqa_tasks(path: Path) -> Iterator[EvalTask]:
     are an object from letters to texts, or a list of objects with ``letter`` and ``content``, as in
     the authors' repository. A question that contains its choices already is left as it is.
     """
-    patterns = ("Text/test.jsonl", "Text/test*.parquet", "medxpertqa_text_input.jsonl",
-                "test.jsonl", "*.jsonl", "*.parquet")  # fmt: skip
-    for record in read_records(data_files(path, patterns, MEDXPERTQA.source)):
+    for record in read_records(data_files(path, PATTERNS[MEDXPERTQA.name], MEDXPERTQA.source)):
         choices, question = _options(record), record.text("question")
         offered, has_choices = "".join(choices), _HAS_CHOICES.search(question)
         yield EvalTask(
@@ -174,8 +185,7 @@ def ifbench_tasks(path: Path) -> Iterator[EvalTask]:
     ``IFBench_test.jsonl`` has the fields ``key``, ``prompt``, ``instruction_id_list`` and
     ``kwargs``: one object of arguments per rule, in which null means none.
     """
-    patterns = ("IFBench_test.jsonl", "*.jsonl", "data/*.parquet", "*.parquet")
-    for record in read_records(data_files(path, patterns, IFBENCH.source)):
+    for record in read_records(data_files(path, PATTERNS[IFBENCH.name], IFBENCH.source)):
         rules = rules_of(record)
         yield EvalTask(
             id=record.text("key"),

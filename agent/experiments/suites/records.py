@@ -1,6 +1,7 @@
 """Records of published data sets: JSON Lines, JSON, CSV and Parquet, read within bounds."""
 
 import csv
+import hashlib
 import io
 import json
 import math
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.errors import TaskError
+from agent.experiments.suite import DataFile
 from agent.tasks.jsonl import parse_lines
 from agent.util.text import quote
 
@@ -86,6 +88,23 @@ def data_files(path: Path, patterns: Sequence[str], source: str) -> list[Path]:
     raise TaskError(
         f"{path} has none of the files {', '.join(patterns)}. Download the data from {source}."
     )
+
+
+def describe_files(files: Sequence[Path], root: Path) -> tuple[DataFile, ...]:
+    """Return the files of a folder, or the only one, with the hashes of their contents."""
+    folder = root if root.is_dir() else root.parent
+    return tuple(_described(each, folder) for each in files)
+
+
+def _described(path: Path, folder: Path) -> DataFile:
+    try:
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+            return DataFile(
+                path=path.relative_to(folder).as_posix(), size=file.tell(), sha256=digest
+            )
+    except OSError as error:
+        raise TaskError(f"{path} cannot be read: {error.strerror}.") from error
 
 
 def read_records(files: Sequence[Path]) -> Iterator[Record]:

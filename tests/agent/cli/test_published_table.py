@@ -88,7 +88,9 @@ def test_the_paper_s_table_of_two_models(start: Start, tmp_path: Path) -> None:
     assert {row["run"] for row in alone["runs"]} >= before
     check_merged(merged)
     for output in (first, second, both):
-        assert "All figures are those of the runs" in ended(start("eval", "verify", output))
+        found = ended(start("eval", "verify", output, "--data", bench))
+        assert "All figures are those of the runs" in found
+        assert "data of ifbench" in found
     check_latex((both / "evaluation.tex").read_text())
     assert merged["preset"]["departures"][-1] in (both / "evaluation.md").read_text()
     check_figure(both, merged)

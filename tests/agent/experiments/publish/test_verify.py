@@ -1,5 +1,6 @@
 """An export is recomputed from the rows of its runs, and what was changed in it is found."""
 
+import hashlib
 import json
 import zipfile
 from collections.abc import Callable
@@ -8,13 +9,16 @@ from typing import Any
 
 import pytest
 
+from agent.cli.main import main
 from agent.errors import UsageError
+from agent.experiments import suites
 from agent.experiments.description import describe
 from agent.experiments.publish.exports import export, kinds
 from agent.experiments.publish.publication import published
-from agent.experiments.publish.verify import verify
+from agent.experiments.publish.verify import verify, verify_data
 from tests.agent.experiments.publish.test_exports import publish
 from tests.agent.experiments.test_description import TWELVE, compare, write_run
+from tests.support.evaluations.benchmark import write_parquet
 from tests.support.evaluations.stored import add, create
 from tests.support.evaluations.suites import sums
 
@@ -132,3 +136,30 @@ def test_an_archive_with_large_files_is_not_read(tmp_path: Path) -> None:
             archive.writestr(f"{number}", b"")
     with pytest.raises(UsageError, match="too many files"):
         verify(tmp_path / "evaluation.zip")
+
+
+def test_the_data_is_compared_with_the_files_that_the_tasks_were_read_from(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bench = write_parquet(tmp_path / "bench")
+    folder = create(tmp_path / "data", [suites.load("aime", bench), sums(1)])
+    place = write(tmp_path / "out", published(folder, {}, describe(folder, {})), "evaluation")
+    assert verify_data(place, {"aime": bench}) == (["aime"], [])
+    assert main(["eval", "verify", str(place), "--data", f"aime={bench}"]) == 0
+    assert capsys.readouterr().out.rstrip().endswith("data of aime")
+    renamed = tmp_path / "renamed.parquet"
+    file = bench / "math" / "test-00000-of-00001.parquet"
+    renamed.write_bytes(file.read_bytes())
+    assert verify_data(place, {"aime": renamed}) == (["aime"], [])
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    file.write_bytes((bench / "physics" / file.name).read_bytes())
+    (gone, other) = verify_data(place / "evaluation.json", {"aime": bench})[1]
+    assert gone == f"aime: math/{file.name} of the export is not there (SHA-256 {digest})"
+    assert other.startswith(f"aime: math/{file.name} is no file of the export (SHA-256 ")
+    assert main(["eval", "verify", str(place), "--data", f"aime={bench}"]) == 1
+    for data, message in (
+        ({"chembench": bench}, "no suite “chembench”"),
+        ({"sums": bench}, "does not say which files"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            verify_data(place, data)
