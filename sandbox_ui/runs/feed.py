@@ -10,7 +10,14 @@ from typing import Any
 from pydantic_core import to_json
 
 from agent.errors import JournalError, RunError
-from agent.events import Event, UnreadableEvent, encode, now, without_unshown
+from agent.events import (
+    Event,
+    UnreadableEvent,
+    WorkspaceChanged,
+    encode,
+    now,
+    without_unshown,
+)
 from agent.history import search
 from agent.history.export import steps_csv
 from agent.loop.steering import Steering
@@ -180,7 +187,7 @@ class Feed:
         """Watch the run's current workspace while it has followers."""
         with self._watcher_lock:
             sandbox = self._folder.sandbox if self._dirty_folders else ""
-            if sandbox == self._watched_sandbox:
+            if sandbox == self._watched_sandbox and self._sees_changes == bool(sandbox):
                 return
             if self._watcher is not None:
                 self._watcher.close()
@@ -190,6 +197,11 @@ class Feed:
                     self._folder.sandbox_folder, self._on_files_changed
                 )
         self.mark_dirty(None)
+
+    @property
+    def _sees_changes(self) -> bool:
+        """Whether the workspace is watched; if not, its files are listed again after each step."""
+        return self._watcher is not None and not self._watcher.degraded_reason
 
     def detach_disk(self) -> None:
         """Detach the disk of the run's workspace, unless a follower or an open file uses it."""
@@ -238,6 +250,8 @@ class Feed:
         if self._path.exists():
             for cursor, event in journal.read(self._path, self._state.cursor, end):
                 self._state.apply(self._earlier_usage.complete(event), cursor)
+                if isinstance(event, WorkspaceChanged) and not self._sees_changes:
+                    self._dirty_folders = dict.fromkeys(self._dirty_folders)
 
     def _message(self, lines: list[bytes], cursor: int) -> Message:
         with self._lock:

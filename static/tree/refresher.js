@@ -17,15 +17,19 @@ export class TreeRefresher {
   /** Request a folder, one request at a time, and again if it changed meanwhile. */
   load(folder) {
     folder.stale = true;
-    folder.loading ??= this.loadRepeatedly(folder).finally(() => (folder.loading = null));
+    folder.loading ??= this.loadRepeatedly(folder);
     return folder.loading;
   }
 
   async loadRepeatedly(folder) {
     const { epoch } = this.tree;
-    while (folder.stale && epoch === this.tree.epoch) {
-      folder.stale = false;
-      await this.loadOnce(folder, epoch);
+    try {
+      while (folder.stale && epoch === this.tree.epoch) {
+        folder.stale = false;
+        await this.loadOnce(folder, epoch);
+      }
+    } finally {
+      folder.loading = null; // in the same turn as the last check of `stale`
     }
   }
 

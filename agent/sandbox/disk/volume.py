@@ -34,6 +34,8 @@ from agent.sandbox.keyed_locks import KeyedLocks
 
 _log = logging.getLogger(__name__)
 _locks = KeyedLocks[Path]()  # for mounting and unmounting
+_NEW = "lost+found"
+"""A folder of each new file system, removed once those of the workspace are made."""
 _UNASSIGNED, _COMPLETE = "unassigned", ".complete"
 _format_lock = threading.Lock()
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -182,17 +184,17 @@ def attach(folder: Path) -> None:
 
     Where the host has no such disks, the folder becomes a plain one.
     """
-    if is_attached(folder):
+    if _is_complete(folder):
         return
     with _locks.of(folder):
-        if is_attached(folder):
+        if _is_complete(folder):
             return
         folder.mkdir(mode=0o700, exist_ok=True)
         unused = is_unused(folder)
         try:
             if unused:
                 _make(folder)
-            else:
+            elif not _is_mounted(folder):
                 _mount(folder)
         except OSError as error:
             raise SandboxError(_HOST_DISK_FULL) from error
@@ -201,12 +203,17 @@ def attach(folder: Path) -> None:
                 raise
             _log.warning("A sandbox has no disk of its own; its usage is only monitored: %s", error)
             disk_image(folder).unlink(missing_ok=True)
-        new = folder / "lost+found"
+        new = folder / _NEW
         if unused or new.exists():
             folder.chmod(0o700)
             _make_workspace(folder)
             with suppress(OSError):
                 new.rmdir()  # last: a process that dies before this is repeated
+
+
+def _is_complete(folder: Path) -> bool:
+    """Return whether a sandbox's files are visible, in a new disk with its folders."""
+    return is_attached(folder) and not (folder / _NEW).exists()
 
 
 def _mount(folder: Path) -> None:

@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from agent.workspace import paths
-from agent.workspace.paths import RelPath
 from agent.workspace.versions.manifest import Delta, Manifest, Node
 from agent.workspace.versions.reader import (
     MAX_STORED_BYTES,
@@ -196,8 +195,6 @@ class SnapshotTracker:
         self._scan(root, "", now)
         delta = self.manifest.diff(now)
         self._forget(delta.removed)
-        if self._watch is not None and self._watch.degraded_reason and delta:
-            self._watch.report(_changed_folders(delta))
         return delta
 
     def _scan(self, root: int, top: str, now: dict[str, Node]) -> None:
@@ -419,7 +416,3 @@ def _within_roots(listed: Iterable[str], roots: set[str]) -> set[str]:
                 break
             current = current.rpartition("/")[0]
     return found
-
-
-def _changed_folders(delta: Delta) -> frozenset[RelPath]:
-    return frozenset(RelPath.trusted(path).parent for path in (*delta.changed, *delta.removed))

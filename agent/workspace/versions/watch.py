@@ -209,11 +209,6 @@ class WorkspaceWatcher(ClosingContext):
         """Drop the hints collected so far, just before a sweep makes them redundant."""
         self._hints.take()
 
-    def report(self, folders: frozenset[RelPath]) -> None:
-        """Report to ``on_dirty`` changes that were found in another way."""
-        for folder in folders:
-            self._notifier.add(folder)
-
     def close(self) -> None:
         """Stop watching. May be called twice."""
         self._notifier.close()

@@ -2,6 +2,7 @@
 
 import io
 import os
+import threading
 from collections.abc import Generator, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -82,6 +83,26 @@ def test_a_disk_is_detached_when_its_sandbox_ends_and_its_files_are_there_on_the
     follow_up(runs, run, bash("echo more >> output/a.txt"), SUBMIT)
     wait_for_end(runs, run, 2)
     assert runs.workspace(run).stat(RelPath("output/a.txt")).size == 10
+
+
+def test_a_page_sees_changes_also_after_the_disk_was_detached_under_another_one(
+    runs: RunManager,
+) -> None:
+    draft = runs.create_draft()
+    feed, woken = runs.feed(draft), threading.Event()
+    unfollow = feed.follow(lambda: None)
+    volume.detach(runs.folder(draft).sandbox_folder)
+
+    def sees_a_file() -> bool:
+        unfollow = feed.follow(woken.set)
+        woken.clear()
+        runs.workspace(draft).write(RelPath("input/a.txt"), io.BytesIO(b"given"))
+        seen = woken.wait(1)
+        unfollow()
+        return seen
+
+    wait_until(sees_a_file)
+    unfollow()
 
 
 def test_a_disk_stays_while_a_page_follows_its_run(runs: RunManager) -> None:

@@ -1,18 +1,22 @@
 """The event feed that followers of a run receive."""
 
+import errno
 import json
+import os
 import time
 from pathlib import Path
 
 import pytest
 
 from agent.events import (
+    FileChange,
     ModelAnswered,
     Preparing,
     RunContinued,
     RunEnded,
     StepStarted,
     Totals,
+    WorkspaceChanged,
 )
 from agent.models.base import TurnTokens
 from agent.runs.journal import Journal
@@ -86,3 +90,40 @@ def test_batches_contain_every_event_exactly_once(tmp_path: Path) -> None:
     assert [event["kind"] for event in received] == kinds
     assert kinds[-3:] == ["run_continued"] * 3
     assert cursor == folder.journal.stat().st_size
+
+
+def test_without_a_watch_the_files_are_listed_again_after_each_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel's limits on watches apply to the whole machine; other programs may use them up."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    folder = write_ended_run(tmp_path)
+    feed = Feed(folder)
+
+    def wake() -> None: ...
+
+    with monkeypatch.context() as patch:
+        patch.setattr("watchdog.observers.inotify_c.InotifyFD._create_inotify_fd", refuse)
+        unfollow = feed.follow(wake)
+    cursor = feed.state_message().cursor
+    assert feed.take_dirty(wake) == b'{"all":true}'
+    assert feed.take_dirty(wake) is None
+
+    change = WorkspaceChanged(step=2, changes=(FileChange("output/b", "added"),), total=1)
+    journal = Journal(folder.journal)
+    journal.append(RunContinued(text="Go on.", model="m", metered=True))
+    journal.append(change)
+    assert feed.events_after(cursor) is not None
+    assert feed.take_dirty(wake) == b'{"all":true}'
+
+    feed.update_watcher()  # there are watches again
+    feed.take_dirty(wake)
+    cursor = feed.state_message().cursor
+    journal.append(change)
+    journal.close()
+    assert feed.events_after(cursor) is not None
+    assert feed.take_dirty(wake) is None, "the watch reports each change by itself"
+    unfollow()

@@ -6,7 +6,9 @@ import os
 import re
 import shutil
 import subprocess
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import cache, partial
@@ -42,7 +44,7 @@ from tests.contract.sandbox_helpers import (
 )
 from tests.contract.shared_sandbox import SharedSandbox
 from tests.support.recorded_runs import write_ended_run
-from tests.support.server import wait_until
+from tests.support.server import TIMEOUT_SECONDS, wait_until
 from tests.support.threads import call_at_once
 
 pytestmark = pytest.mark.contract
@@ -182,6 +184,34 @@ def test_disks_of_a_killed_process_are_attached_once(folder: Path) -> None:
     assert volume.attached(folder.parent.parent) == [folder]
     volume.detach(folder)
     assert not volume.is_attached(folder), "it was mounted more than once"
+
+
+@needs_loop_devices
+def test_a_new_disk_is_not_used_before_its_folders_are_made(
+    data: DataFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page that opened a run's files at that moment would watch no folder at all."""
+    folder = data.path / "sandboxes" / data.create_sandbox(DISK_SIZE)
+    mounted, go_on = threading.Event(), threading.Event()
+    make = volume._make_workspace
+
+    def make_later(folder: Path) -> None:
+        mounted.set()
+        assert go_on.wait(TIMEOUT_SECONDS)
+        make(folder)
+
+    def use() -> list[str]:
+        volume.attach(folder)
+        return sorted(each.name for each in folder.glob("workspace/*"))
+
+    monkeypatch.setattr(volume, "_make_workspace", make_later)
+    with ThreadPoolExecutor(2) as executor:
+        first = executor.submit(use)
+        assert mounted.wait(TIMEOUT_SECONDS)
+        second = executor.submit(use)
+        wait([second], timeout=0.2)  # it would be done at once
+        go_on.set()
+        assert first.result() == second.result() == ["input", "output"]
 
 
 def test_an_open_file_stays_readable_while_its_disk_is_detached(folder: Path) -> None:
