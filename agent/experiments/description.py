@@ -25,7 +25,13 @@ from agent.experiments.publish.results import (
     results_of_repetitions,
 )
 from agent.experiments.publish.rows import rows_of
-from agent.experiments.reading.filters import failure_of, fields_to_json, uses_of
+from agent.experiments.reading.agreement import agreement
+from agent.experiments.reading.filters import (
+    failure_of,
+    fields_to_json,
+    labels_to_json,
+    uses_of,
+)
 from agent.experiments.suite import EvalTask
 from agent.experiments.suites import presets
 from agent.grading.checks import CHECKS
@@ -97,9 +103,21 @@ def describe(
         "repetitions": definition.repetitions,
         "counts": counts_of(definition, Counter(run.outcome for each in runs for run in each)),
         "results": results,
+        "raters": list(folder.labels.raters),
+        "labels": folder.labels.names,
+        "agreement": _agreement(folder, runs),
         **shown,
         "members": [each | more for each, more in zip(members, shown["members"], strict=True)],
     }
+
+
+def _agreement(
+    folder: ExperimentFolder, runs: Sequence[Sequence[Outcome]]
+) -> dict[str, Any] | None:
+    if len(folder.labels.raters) != 2:
+        return None
+    labels = ([label.label for label in run.labels] for each in runs for run in each)
+    return agreement(folder.labels.raters, ((one, other) for one, other in labels))
 
 
 def for_readers(description: Mapping[str, Any]) -> dict[str, Any]:
@@ -222,6 +240,7 @@ def _run_to_json(comparison: Experiment, run: Outcome, running: bool) -> dict[st
         "extracted": grade.extracted if grade else "",
         "grader": grade.grader if grade else "",
         "deleted": run.deleted,
+        **labels_to_json(run),
     }  # fmt: skip
 
 
@@ -280,6 +299,7 @@ def cell_to_json(cell: Cell) -> dict[str, Any]:
                 "tokens": run.metrics.tokens_once,
                 "turns": run.summary.steps if run.summary else None,
                 "cost": run.metrics.cost,
+                **labels_to_json(run),
             }
             for run in cell.runs
         ],

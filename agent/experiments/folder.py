@@ -8,11 +8,12 @@
                             process.json      the process that carries it out (``process``)
     both                    runs.jsonl        which run is which task, member and repetition
                             scores.jsonl      the grades of answers
+                            labels.jsonl      labels and notes of runs
                             inputs/<sha256>   the tasks' documents, each once; a comparison's
                                               while runs are still to be started
 
 The definition only grows: members and tasks are added at its end (``extend``). Its owner may change
-the title, shared links, and whether it is pinned or stopped. The two lists are append-only
+the title, shared links, and whether it is pinned or stopped. The lists are append-only
 (``agent.util.entry_list``). Nothing of a run is copied, and an evaluation continues without the
 data that its tasks came from.
 """
@@ -34,6 +35,7 @@ from pydantic import AliasChoices, Field, TypeAdapter
 from agent.data_folder import random_id
 from agent.errors import RunError
 from agent.experiments.experiment import Experiment, Kind, SuiteInfo
+from agent.experiments.reading.labels import LabelEntry, RunLabels
 from agent.experiments.suite import EvalTask, Suite
 from agent.grading.checks import Expected, Grade
 from agent.owned_folder import ID, OwnedFolder, OwnedRecord, one_line_title
@@ -127,6 +129,7 @@ class ExperimentFolder(OwnedFolder[Record]):
         self._scores = EntryList(
             self.path / "scores.jsonl", ScoreEntry, lambda each: each.run, _MAX_LIST_BYTES
         )
+        self.labels = RunLabels(self.path / "labels.jsonl")
 
     @classmethod
     def create(
@@ -276,11 +279,19 @@ class ExperimentFolder(OwnedFolder[Record]):
         self._runs.add(entry)
         return entry
 
-    def take_over(self, entry: RunEntry, score: ScoreEntry | None) -> None:
-        """Record a run and its score as another experiment has them. Raises ``OSError``."""
+    def take_over(
+        self, entry: RunEntry, score: ScoreEntry | None, labels: Iterable[LabelEntry] = ()
+    ) -> None:
+        """Record a run, its score and its labels as another experiment has them.
+
+        Raises ``OSError``, and ``UsageError`` if there are too many raters or labels.
+        """
         self._runs.add(entry)
         if score is not None:
             self._scores.add(score)
+        for each in labels:
+            if not each.is_empty:
+                self.labels.add(each)
 
     def score(self, run: str) -> ScoreEntry | None:
         """Return the last score of a run; None if it has none."""
@@ -303,6 +314,7 @@ class ExperimentFolder(OwnedFolder[Record]):
 
     def read_further(self) -> tuple[list[RunEntry], list[ScoreEntry]]:
         """Read and return the runs and scores that another process has added since."""
+        self.labels.read_further()
         return self._runs.read_further(), self._scores.read_further()
 
     def _encode(self, record: Record) -> bytes:

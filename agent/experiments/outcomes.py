@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal, get_args
@@ -11,6 +11,7 @@ from agent.errors import JournalError
 from agent.events import RunEnded
 from agent.experiments.experiment import Experiment
 from agent.experiments.folder import ExperimentFolder, Key, RunEntry
+from agent.experiments.reading.labels import LabelEntry
 from agent.experiments.scoring import is_stored, known_grade
 from agent.grading.checks import Grade
 from agent.grading.texts import normalized
@@ -45,6 +46,7 @@ class Outcome:
             counts as wrong.
         reason: Why there is no score, or why it failed.
         answer: The whole answer of a comparison's run; else empty.
+        labels: What each rater says of it.
     """
 
     entry: RunEntry
@@ -53,6 +55,7 @@ class Outcome:
     summary: Summary | None = None
     grade: Grade | None = None
     answer: str = ""
+    labels: Sequence[LabelEntry] = ()
 
     @property
     def score(self) -> float | None:
@@ -157,7 +160,13 @@ def cell_of(
 ) -> Cell:
     """Return the cell of a task and a member; what is not done goes before scores."""
     entries = folder.runs_at(task, member)
-    runs = tuple(outcome_of(folder, each, summaries, running=running) for each in entries)
+    runs = tuple(
+        replace(
+            outcome_of(folder, each, summaries, running=running),
+            labels=folder.labels.of(each.run),
+        )
+        for each in entries
+    )
     found = {each.outcome for each in runs}
     if len(runs) < folder.repetitions_of(task):
         found.add("waiting")

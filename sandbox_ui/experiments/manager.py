@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from agent.data_folder import is_in_use
@@ -17,6 +17,7 @@ from agent.experiments.folder import Key, RunEntry
 from agent.experiments.outcomes import has_answer, infrastructure, missing
 from agent.experiments.preflight.checks import preflight
 from agent.experiments.publish.publication import published
+from agent.experiments.reading.labels import LabelEntry
 from agent.experiments.schedule import is_builtin
 from agent.experiments.scoring import is_stored, judge_access
 from agent.runs.summary import Summary
@@ -235,6 +236,21 @@ class ExperimentManager:
         live.folder.set_title(title)
         self._changed(live)
         return title_of(live.folder)
+
+    def label(self, experiment: str, entry: LabelEntry) -> None:
+        """Record what a rater says of a run, which appears on every page."""
+        live = self._own(experiment)
+        known = live.entry(entry.run)
+        if known is None:
+            raise RunError(f"This run does not belong to the {live.folder.kind}.")
+        live.folder.labels.add(entry)
+        live.forget_overview()
+        self._refresh(live, [(known.task, known.member)])
+
+    def labels_of(self, experiment: str, runs: Collection[str]) -> dict[str, list[dict[str, Any]]]:
+        """Return what each rater says of some runs, by run."""
+        live = self.catch_up(experiment)
+        return {run: [asdict(each) for each in live.folder.labels.of(run)] for run in runs}
 
     def pin(self, experiment: str, pinned: bool) -> bool:
         """Pin or unpin an experiment and its runs, which protects them; return the new state."""

@@ -4,6 +4,7 @@ They are the same below ``/api/comparisons`` and ``/api/evaluations``; only what
 """
 
 import asyncio
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -20,6 +21,7 @@ from agent.experiments.publish import exports
 from agent.experiments.publish.rows import from_json
 from agent.experiments.publish.selection import chosen_runs
 from agent.experiments.reading import filters
+from agent.experiments.reading.labels import label_of
 from agent.grading.checks import CHECKS, EXTRACTED, EXTRACTIONS
 from agent.report import groups
 from sandbox_ui.auth.access import Access, get_access
@@ -199,6 +201,33 @@ class ExperimentRoutes(Routes):
         headers = download_headers(f"{exports.kind_of(shown)}.{kind}")
         body = await self._limiter.run(key, content)
         return Response(body, headers=headers, media_type=exports.media_type(kind))
+
+    @at(*_below("labels"))
+    async def labels(self, request: Request) -> Response:
+        """Return what each rater says of the ``runs`` (ids, with commas), and who would label.
+
+        ``rater`` is empty where its name is to be typed.
+        """
+        live = await run_sync(self._manager.registry.get, _id(request))
+        runs = parse_runs(request.query_params.get("runs", ""), live.run_ids()) or []
+        found = await run_sync(self._manager.labels_of, _id(request), runs)
+        access = get_access(request)
+        return json_response(
+            {"labels": found, "rater": "" if access.is_guest else access.user.name}
+        )
+
+    @at(*_below("labels/{labelled}"), method="PUT")
+    async def set_label(self, request: Request) -> Response:
+        """Set the ``label`` and the ``note`` of a run by a ``rater``: with accounts, the user."""
+        user, body = get_access(request).user, await read_json(request)
+        texts = [body.get(name, "") for name in ("label", "note", "rater")]
+        if not all(isinstance(each, str) for each in texts):
+            raise UsageError("“label”, “note” and “rater” must be strings.")
+        label, note, rater = texts
+        run = str(request.path_params["labelled"])
+        entry = label_of(run, user.name or rater, label, note, time.time())
+        await run_sync(self._manager.label, _id(request), entry)
+        return Response(status_code=204)
 
     @at(*_below("stop"), method="POST")
     async def stop(self, request: Request) -> Response:

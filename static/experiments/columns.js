@@ -5,6 +5,7 @@ import { h, hasChanged, icon, iconButton, isModified, plainClick, setIcon } from
 import { Run } from "../core/run/run.js";
 import { RunStrip } from "../capabilities/run_strip.js";
 import { RunThread } from "../timeline/thread.js";
+import { RunLabels } from "./reading/run_labels.js";
 import { openRun } from "../core/view.js";
 import { repetitionLabel, runOutcome, shownRun } from "./words.js";
 import { runUrl } from "../core/run/run_summary.js";
@@ -16,9 +17,10 @@ export class Columns {
   /**
    * `chosen` maps members' indices to the runs that the user chose, and `onChoose()` is called when
    * it changes, or another tab is shown; `onStop(index)` stops a member, if that can be done here.
+   * `url(path)` is an address of the experiment.
    */
-  constructor({ chosen, onChoose, onStop = null }) {
-    this.options = { chosen, onChoose, onStop };
+  constructor({ chosen, onChoose, onStop = null, url }) {
+    this.options = { chosen, onChoose, onStop, url };
     this.columns = [];
     this.selected = 0;
     this.heads = h("div", { class: "heads", "aria-label": "Members" });
@@ -33,9 +35,9 @@ export class Columns {
   }
 
   /** Show members with their runs, the baseline first; they stay the same. */
-  show(members, { baseline, canEdit }) {
-    if (!this.columns.length) this.build(members, baseline);
-    this.columns.forEach((column, at) => column.show(members[at], canEdit));
+  show(members, experiment) {
+    if (!this.columns.length) this.build(members, experiment.baseline);
+    this.columns.forEach((column, at) => column.show(members[at], experiment));
   }
 
   build(members, baseline) {
@@ -130,7 +132,7 @@ class MemberThread extends RunThread {
 
 class MemberColumn {
   /** The options are those of `Columns`. */
-  constructor({ index }, isBaseline, { chosen, onChoose, onStop }) {
+  constructor({ index }, isBaseline, { chosen, onChoose, onStop, url }) {
     this.index = index;
     this.chosen = chosen;
     this.run = null;
@@ -157,14 +159,22 @@ class MemberColumn {
     this.head = h("div", { class: `head ${kind}`, role: "presentation" }, this.title, this.tools);
     this.note = h("p", { class: "column-note", hidden: true });
     this.place = h("div", { class: "thread-place" });
+    this.labels = new RunLabels(url);
     const strip = h("div", { class: "run-capabilities", role: "group", "aria-label": "Capability usage", hidden: true });
     this.strip = new RunStrip(strip, (number) => this.thread?.goTo({ part: "step", step: number }));
-    this.element = h("section", { class: `column ${kind}`, id, tabindex: "-1", "aria-labelledby": `${id}-tab` }, this.note, strip, this.place);
+    this.element = h(
+      "section",
+      { class: `column ${kind}`, id, tabindex: "-1", "aria-labelledby": `${id}-tab` },
+      this.note,
+      this.labels.element,
+      strip,
+      this.place,
+    );
     this.unfold(false);
   }
 
   /** Show the member as it is now, with its runs. */
-  show(member, canEdit) {
+  show(member, experiment) {
     const { label, runs } = member;
     setText(this.label, label);
     const shown = shownRun(member, this.chosen.get(this.index));
@@ -175,13 +185,14 @@ class MemberColumn {
     this.state.title = shown?.reason ?? "";
     this.showChooser(member, shown);
     if (this.stopButton) {
-      this.stopButton.hidden = !canEdit || !runs.some(({ running }) => running);
+      this.stopButton.hidden = !experiment.canEdit || !runs.some(({ running }) => running);
       this.stopButton.setAttribute("aria-label", `Stop ${label}`);
     }
     const note = shown?.deleted ? "This run was deleted. Its figures are no longer part of the comparison." : shown ? "" : "Not started yet.";
     setText(this.note, note);
     this.note.hidden = !note;
     this.showRun(note ? null : shown.run, label);
+    this.labels.show(note ? null : shown, experiment);
   }
 
   showChooser({ runs, label }, shown) {

@@ -5,6 +5,7 @@ import { apiUrl, currentRun, emit } from "../core/event_stream.js";
 import { fetchJson } from "../core/loading/fetch.js";
 import { RunChart } from "./chart.js";
 import { Columns } from "./columns.js";
+import { Agreement } from "./reading/agreement.js";
 import { Figure, ScoreTable } from "./results.js";
 import { ExperimentStream } from "./stream.js";
 import { Progress, Summary } from "./summary.js";
@@ -54,9 +55,9 @@ export class ExperimentPage {
   comparison() {
     const { chosen, keys } = this;
     const summary = new Summary(this.place);
-    const parts = [new NotCounted(this), new MeasureTable(chosen), new Figure("comparison")];
+    const parts = [new NotCounted(this), new MeasureTable(chosen), new Figure("comparison"), new Agreement()];
     this.chart = new RunChart(chosen);
-    this.columns = new Columns({ chosen, onChoose: () => this.show(this.experiment), onStop: (member) => this.act("stop", { member }) });
+    this.columns = new Columns({ chosen, onChoose: () => this.show(this.experiment), onStop: (member) => this.act("stop", { member }), url: this.url });
     const shown = [...parts, this.chart, this.columns].map(({ element }) => element);
     this.elements = [summary.task, keys.element, summary.verdict, ...shown];
     return [this.tools, summary, keys, ...parts, this.chart];
@@ -70,7 +71,7 @@ export class ExperimentPage {
       (task) => this.showTask(task),
       (kind, query) => apiUrl(`${this.path}/export.${kind}`, query),
     );
-    const tables = [new ScoreTable(), new MeasureTable(this.chosen), this.cells];
+    const tables = [new ScoreTable(), new MeasureTable(this.chosen), new Agreement(), this.cells];
     const parts = [new Progress(), new NotCounted(this), this.keys, new Figure("evaluation"), ...tables];
     this.elements = [...parts.map(({ element }) => element), this.taskPlace];
     return [this.tools, ...parts];
@@ -142,7 +143,7 @@ export class ExperimentPage {
     this.taskPlace.hidden = this.task === null;
     if (this.task !== null) {
       const { id, title } = this.experiment.tasks[task];
-      this.columns = new Columns({ chosen: this.chosen, onChoose: () => this.show(this.experiment) });
+      this.columns = new Columns({ chosen: this.chosen, onChoose: () => this.show(this.experiment), url: this.url });
       const close = iconButton("close", "Close", () => this.showTask(task), { class: "quiet" });
       const step = (icon, label, key, by) =>
         iconButton(icon, label, () => this.stepTask(by), { class: "quiet", "aria-keyshortcuts": key, title: `${label} (${key})` });

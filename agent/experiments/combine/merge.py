@@ -12,6 +12,7 @@ from agent.experiments.combine.extend import is_judged, suites_of
 from agent.experiments.experiment import MAX_LABEL, MAX_MEMBERS, Experiment, Judge, Member, check
 from agent.experiments.folder import ExperimentFolder
 from agent.experiments.members import complete
+from agent.experiments.reading.labels import MAX_RATERS
 from agent.experiments.suite import EvalTask, Suite, SuiteDescription
 from agent.util.text import quote
 
@@ -25,9 +26,10 @@ def merge(folders: Sequence[ExperimentFolder], title: str = "") -> ExperimentFol
 
     Raises:
         UsageError: They are not of one data folder, a suite or a task of the same name differs,
-            or there are too many members.
+            or there are too many members or raters.
     """
     _check_places(folders)
+    _check_raters(folders)
     suites = _merged_suites(folders)
     members = _merged_members(folders)
     definition = Experiment(
@@ -45,7 +47,7 @@ def merge(folders: Sequence[ExperimentFolder], title: str = "") -> ExperimentFol
         own, scores = _places(folder), folder.scores()
         for entry in folder.runs():
             moved = replace(entry, task=places[own[entry.task]], member=first + entry.member)
-            merged.take_over(moved, scores.get(entry.run))
+            merged.take_over(moved, scores.get(entry.run), folder.labels.of(entry.run))
         first += len(folder.definition.members)
     return merged
 
@@ -60,6 +62,15 @@ def _check_places(folders: Sequence[ExperimentFolder]) -> None:
         raise UsageError(
             "The evaluations are in different data folders. Wait until each has ended, or close "
             "the page, so that their runs move to one."
+        )
+
+
+def _check_raters(folders: Sequence[ExperimentFolder]) -> None:
+    raters = list(dict.fromkeys(rater for folder in folders for rater in folder.labels.raters))
+    if len(raters) > MAX_RATERS:
+        raise UsageError(
+            f"{', '.join(raters)} have labelled the runs; one evaluation has at most {MAX_RATERS} "
+            "raters."
         )
 
 

@@ -77,6 +77,12 @@ RUN_COLUMNS = (
            "The same share by the paper’s patterns."),
     Column("marks", "Marks",
            "What a reader must know: settings that did not reach the model, a cut conversation."),
+    Column("rater_1", "First rater", "Who began to label runs first; empty if nobody did."),
+    Column("label_1", "Label of the first rater", "The rater’s label of the run."),
+    Column("note_1", "Note of the first rater", "The rater’s note on the run."),
+    Column("rater_2", "Second rater", "The other rater; empty if there is none."),
+    Column("label_2", "Label of the second rater", "The rater’s label of the run."),
+    Column("note_2", "Note of the second rater", "The rater’s note on the run."),
 )  # fmt: skip
 """The columns of a run."""
 

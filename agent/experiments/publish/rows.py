@@ -22,6 +22,7 @@ from agent.experiments.outcomes import (
     whole_answer,
 )
 from agent.experiments.publish.columns import RUN_COLUMNS
+from agent.experiments.reading.labels import LabelEntry
 from agent.experiments.suite import EvalTask
 
 MAX_ANSWER = 20_000
@@ -79,6 +80,12 @@ class RunRow:
     paper_files: float | None = None
     paper_computation: float | None = None
     marks: tuple[str, ...] = ()
+    rater_1: str = ""
+    label_1: str = ""
+    note_1: str = ""
+    rater_2: str = ""
+    label_2: str = ""
+    note_2: str = ""
 
     @property
     def is_done(self) -> bool:
@@ -219,7 +226,16 @@ def _row(run: Outcome, member: Member, about: Mapping[str, Any], answer: str = "
         tokens_estimated=metrics.estimated if metrics else None,
         turns=summary.steps if summary else None,
         **figures,
+        **_labels(run.labels),
     )
+
+
+def _labels(labels: Sequence[LabelEntry]) -> dict[str, Any]:
+    return {
+        f"{name}_{at}": getattr(each, name)
+        for at, each in enumerate(labels, 1)
+        for name in ("rater", "label", "note")
+    }
 
 
 def _rates(prefix: str, rates: Rates) -> dict[str, float]:

@@ -236,6 +236,14 @@ def notes(description: Description) -> Iterator[str]:
     if reference:
         yield f"Final answers read as by the paper’s reward: {', '.join(reference)}."
     yield from _marks(description)
+    if agreement := description.get("agreement"):
+        kappa = agreement["kappa"]
+        yield (
+            f"Raters {' and '.join(agreement['raters'])}: Cohen’s kappa "
+            f"{'not defined' if kappa is None else f'{kappa:.3f}'}, "
+            f"{agreement['agreed']:,} of {plural(agreement['n'], 'run')} labelled alike "
+            f"({100 * agreement['expected']:.1f} % by chance)."
+        )
     tests = {found["gainTest"] for domain in description["results"] for found in domain["members"]}
     named = " and ".join(sorted(filter(None, tests)))
     yield description["interval"] + (f" Tests of gains, two-sided: {named}." if named else "")

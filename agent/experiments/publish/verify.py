@@ -22,6 +22,7 @@ from agent.experiments.publish.exports import export, kind_of, kinds
 from agent.experiments.publish.publication import results_of
 from agent.experiments.publish.results import ALL, results_of_repetitions, score_of
 from agent.experiments.publish.rows import RunRow, from_json, from_parquet, to_json
+from agent.experiments.reading.agreement import agreement
 from agent.experiments.suite import DataFile
 from agent.experiments.suites import data_of
 
@@ -196,6 +197,10 @@ def _of_json(stored: Mapping[str, Any], rows: Sequence[RunRow]) -> Iterator[str]
     """Yield what differs between the figures of the JSON and its rows."""
     for row in rows:
         yield from _of_row(row)
+    if stored.get("agreement"):
+        labels = ((row.label_1, row.label_2) for row in rows)
+        found = agreement(stored.get("raters", ()), labels)
+        yield from _in_values(stored["agreement"], found, "agreement")
     if kind_of(stored) == "comparison":
         yield from _of_comparison(stored, rows)
         return

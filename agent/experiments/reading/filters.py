@@ -46,6 +46,10 @@ FIELDS = (
           "“…” for numbers, or the limit; “none” without one."),
     Field("tokens", "Tokens", "range", "First prompt, generated and environment tokens, once."),
     Field("turns", "Turns", "range", "Model turns."),
+    Field("labels", "Label", "choice", "A label that a rater gave the run."),
+    Field("agreed", "Labels of both raters", "choice",
+          "“agree” or “disagree” where two raters have labelled the run."),
+    Field("noted", "Note", "choice", "“yes” where a rater wrote a note on the run."),
     Field("member", "Member", "choice", "The member’s name."),
     Field("suite", "Suite", "choice", "The name of the task’s suite."),
     Field("domain", "Domain", "choice", "The suite’s domain."),
@@ -98,6 +102,18 @@ def uses_of(run: Outcome) -> list[str]:
     rates = capabilities.ours
     found = {"external": rates.external, "files": rates.file, "computation": rates.compute}
     return [name for name, rate in found.items() if rate > 0]
+
+
+def labels_to_json(run: Outcome) -> dict[str, Any]:
+    """Return the labels of a run by rater, and whether these agree and there are notes."""
+    labels = [each.label for each in run.labels]
+    both = len(labels) == 2 and all(labels)
+    same = "agree" if len(set(labels)) == 1 else "disagree"
+    return {
+        "labels": labels,
+        "agreed": same if both else "",
+        "noted": "yes" if any(each.note for each in run.labels) else "",
+    }
 
 
 def selected(description: Mapping[str, Any], chosen: Filter) -> list[str]:

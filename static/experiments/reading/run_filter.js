@@ -9,7 +9,14 @@ import { filterText, groupsOf, itemsOf, matches, parseFilter, valueCounts } from
 
 const NARROW = matchMedia("(max-width: 900px)");
 const CAPABILITIES = { external: "External resources", files: "File management", computation: "Computation" };
-const NO_VALUE = { uses: "No capability", failure: "No failure", difference: "No difference known" };
+const NO_VALUE = {
+  uses: "No capability",
+  failure: "No failure",
+  difference: "No difference known",
+  labels: "No label",
+  noted: "No note",
+  agreed: "Not by both",
+};
 const CHIPS = "outcome"; // the field that the task table's chips choose
 /** @type {[string, string, (value: number) => string][]} */
 const FIGURES = [

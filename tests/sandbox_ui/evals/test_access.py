@@ -26,6 +26,9 @@ def test_an_evaluation_is_its_owner_s_and_a_link_shows_it_with_its_runs(
     client = EvaluationClient(ann)
     evaluation = client.create(limit=1)
     url, described = f"/api/evaluations/{evaluation}", client.wait(evaluation)
+    run = next(iter(run_ids(described)))
+    ann.put(f"{url}/labels/{run}", json={"label": "good", "rater": "bob"}).raise_for_status()
+    assert client.read(evaluation)["raters"] == ["ann"]
     assert bob.get("/api/evaluations").json() == {"evaluations": []}
     assert bob.get("/api/runs").json()["evaluations"] == []
     with httpx.Client(base_url=studio_url) as guest:

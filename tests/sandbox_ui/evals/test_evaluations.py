@@ -146,6 +146,27 @@ def test_the_stream_sends_only_changed_cells(client: EvaluationClient, script: S
         assert next(stream).name == "reload"
 
 
+def test_two_raters_label_runs_and_every_page_is_told(client: EvaluationClient) -> None:
+    evaluation = client.create(limit=1, members=[MEMBERS[0]])
+    described = client.wait(evaluation)
+    url, (run,) = f"/api/evaluations/{evaluation}", run_ids(described)
+    with client.follow(evaluation, cursor=described["cursor"]) as stream:
+        for rater, label in (("Ada", "guessed"), ("Bob", "computed")):
+            body = {"rater": rater, "label": label, "note": "Short."}
+            assert client.http.put(f"{url}/labels/{run}", json=body).status_code == 204
+        cells = next(each.data for each in stream if each.name == "cells")
+        assert cells["cells"][0][2]["runs"][0]["noted"] == "yes"
+    said = client.http.get(f"{url}/labels", params={"runs": f"{run},other"}).json()
+    assert said["rater"] == ""
+    assert [(each["rater"], each["label"]) for each in said["labels"][run]] == [
+        ("Ada", "guessed"), ("Bob", "computed"),
+    ]  # fmt: skip
+    assert client.read(evaluation)["agreement"]["kappa"] == 0.0
+    third = client.http.put(f"{url}/labels/{run}", json={"rater": "Eve", "label": "x"})
+    assert (third.status_code, "at most 2" in third.json()["error"]) == (400, True)
+    assert client.http.put(f"{url}/labels/other-run", json={"rater": "Ada"}).status_code == 404
+
+
 def test_exports_title_pin_and_deletion(client: EvaluationClient) -> None:
     evaluation = client.create(limit=1, members=[MEMBERS[0]])
     described = client.wait(evaluation)

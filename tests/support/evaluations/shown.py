@@ -62,13 +62,16 @@ class ShownEvaluation:
         self.stage.answer(self.path, self.described())
 
     def send_cells(self) -> None:
-        """Send all cells as they are now."""
+        """Send all cells as they are now, to the page’s next connection."""
         self.refresh()
+        before, self.stream = self.stream, Stream()
+        self.stage.answer(f"{self.path}/events", self.stream)
         shown = self.described()
         cells = [[task, member, cell] for task, row in enumerate(shown["cells"])
                  for member, cell in enumerate(row)]  # fmt: skip
         data = {"cursor": "c-1", "cells": cells, "counts": shown["counts"], "remaining": None}
         self.stream.send("cells", json.dumps(data).encode())
+        before.close()
 
     def open(
         self, query: str = "", *, components: Sequence[Component] = ("header",),
