@@ -51,7 +51,7 @@ def items_of_conversation(
         if not begun:
             begun = True
             yield replace(
-                start, system=system or "", at=start.at if at is None else at,
+                start, system=system or start.system, at=start.at if at is None else at,
                 model=start.model or message.text("model"),
             )  # fmt: skip
             if system is not None:

@@ -17,7 +17,7 @@ _HEAD_NAMES = frozenset({
     "info", "trajectory_format", "environment", "replay_config",
     "version", "status", "eval",
     "id", "epoch", "started_at", "completed_at", "model", "error", "limit", "scores", "output",
-    "type", "harness", "name", "tools", "role", "kind",
+    "type", "harness", "name", "tools", "system", "role", "kind",
 })  # fmt: skip
 """Small fields, which formats read before the rest, wherever they are in an object."""
 

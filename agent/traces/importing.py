@@ -38,8 +38,8 @@ SCRATCH = "imports"  # the folder of the data folder for files that are being re
 _MAX_ORIGIN_CHARACTERS = 1024 * 1024
 KNOWN_FORMATS = (
     "ATIF, the reference's trajectory.json, mini-swe-agent's .traj.json, SWE-agent's .traj, "
-    "Inspect's logs, OpenAI messages (JSON Lines), Hugging Face session traces, and runs of this "
-    "program (journal.jsonl or run.zip)"
+    "Inspect's logs, messages of OpenAI's and Anthropic's APIs (JSON Lines), Hugging Face session "
+    "traces, and runs of this program (journal.jsonl or run.zip)"
 )
 Reader = Callable[[Fields, JsonReader], Trace]
 

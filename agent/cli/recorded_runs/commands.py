@@ -54,8 +54,8 @@ def _add_import(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "files", metavar="FILE", nargs="+", type=Path,
         help="an exported run (zip file, folder or journal.jsonl), or a trace: ATIF, "
-        "trajectory.json, mini-swe-agent, SWE-agent, Inspect log, OpenAI messages (JSON Lines) or "
-        "Hugging Face session trace",
+        "trajectory.json, mini-swe-agent, SWE-agent, Inspect log, OpenAI or Anthropic messages "
+        "(JSON Lines) or Hugging Face session trace",
     )  # fmt: skip
 
 

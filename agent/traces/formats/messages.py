@@ -1,7 +1,7 @@
 """Messages of OpenAI's API as JSON Lines: a conversation a line, or a message a line.
 
 A conversation is ``{"messages": [...], "tools": [...]}``, as for fine-tuning. Times, usage and
-exit codes are not part of the format.
+exit codes are not part of the format. Bodies of requests to Anthropic's API are read, too.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,6 +23,7 @@ from agent.traces.chat import (
     with_shown_pictures,
 )
 from agent.traces.fields import Fields, dump, read_fields, read_objects
+from agent.traces.formats.anthropic_messages import items_of_blocks, tool_of
 from agent.traces.formats.images import Image
 from agent.traces.json_reader import JsonReader
 from agent.traces.trace import Start, Trace
@@ -31,9 +32,12 @@ from agent.traces.trace import Start, Trace
 def read(head: Fields, reader: JsonReader) -> Trace:
     """Yield the items of the conversation at hand; its messages may be a list or the rest."""
     start = Start(
-        model=head.text("model"), tools=tuple(tool.values for tool in head.items("tools"))
+        model=head.text("model"),
+        system=head.text("system"),
+        tools=tuple(map(tool_of, head.items("tools"))),
     )
-    yield from with_shown_pictures(items_of_conversation(start, _messages(head, reader)))
+    messages = _messages(head, reader)
+    yield from with_shown_pictures(items_of_conversation(start, messages, items_of_blocks))
 
 
 def _messages(head: Fields, reader: JsonReader) -> Iterator[Fields]:

@@ -11,6 +11,7 @@ import pytest
 
 from agent.events import (
     MessageDelivered,
+    ModelAnswered,
     RunContinued,
     RunStarted,
     StepStarted,
@@ -111,6 +112,7 @@ WRITERS: dict[str, Callable[[RunFolder], Iterator[str]]] = {
     "atif": lambda run: atif.write(items_of_journal(run.journal), run.id),
     "sts": lambda run: sts.write(items_of_journal(run.journal), run.id),
     "messages": lambda run: messages_of_journal(run.journal),
+    "anthropic": lambda run: anthropic_of_journal(run.journal),
 }
 
 
@@ -167,6 +169,58 @@ def test_anthropics_messages_have_the_pictures_in_the_results(tmp_path: Path) ->
     (shown,) = [part for part in result["content"] if part["type"] == "image"]
     chart = keep_picture(run.outputs, "output/chart.png")
     assert base64.b64decode(shown["source"]["data"]) == PictureStore(run.outputs).read(chart)
+
+
+def test_blocks_of_anthropics_messages_are_calls_results_and_texts(tmp_path: Path) -> None:
+    source = {"type": "base64", "media_type": "image/png", "data": BASE64}
+    call = {"type": "tool_use", "id": "t1", "name": "look", "input": {"path": "a.png"}}
+    thinking = {"type": "thinking", "thinking": "I look.", "signature": "abc"}
+    result = {
+        "type": "tool_result",
+        "tool_use_id": "t1",
+        "content": [{"type": "image", "source": source}],
+    }
+    failed = {"type": "tool_result", "tool_use_id": "t2", "is_error": True, "content": "No."}
+    tool = {"name": "look", "input_schema": {"type": "object"}}
+    body = {
+        "model": "claude-opus-4-5",
+        "system": [{"type": "text", "text": "Be brief."}],
+        "tools": [tool],
+        "messages": [
+            {"role": "user", "content": "What is it?"},
+            {
+                "role": "assistant",
+                "content": [
+                    thinking,
+                    {"type": "text", "text": "Well."},
+                    call,
+                    {**call, "id": "t2"},
+                ],
+            },
+            {"role": "user", "content": [result, failed, {"type": "text", "text": "Hurry."}]},
+            {"role": "assistant", "content": [{"type": "text", "text": "Blue."}]},
+        ],
+    }
+    file = tmp_path / "body.json"
+    file.write_text(json.dumps(body))
+    (imported,) = import_file(file, tmp_path)
+    read = RunFolder.open(tmp_path, imported.run)
+    events = [event for _, event in journal.read(read.journal)]
+    (start,) = [each for each in events if isinstance(each, RunStarted)]
+    assert (start.system, start.user, start.model) == (
+        "Be brief.",
+        "What is it?",
+        "claude-opus-4-5",
+    )
+    first, second = [each for each in events if isinstance(each, ModelAnswered)]
+    assert (first.reasoning, first.text, second.text) == ("I look.", "Well.", "Blue.")
+    assert json.loads(first.calls[0].arguments) == {"path": "a.png"}
+    shown, refused = [each for each in events if isinstance(each, ToolEnded)]
+    assert PictureStore(read.outputs).read(shown.pictures[0]) == PNG
+    assert (refused.observation, refused.ok) == ("No.", False)
+    assert [each.text for each in events if isinstance(each, MessageDelivered)] == ["Hurry."]
+    (line,) = "".join(anthropic_of_journal(read.journal)).splitlines()
+    assert json.loads(line)["tools"] == [{**tool, "description": ""}]
 
 
 def test_pictures_of_other_types_are_named_in_the_text(tmp_path: Path) -> None:
