@@ -124,17 +124,21 @@ class LiveRun:
             self.feed.detach_disk()
 
     def _release_sandbox(self) -> None:
+        """Stop the sandbox and close the record; the caller holds ``sandbox_lock``."""
+        try:
+            self._stop_sandbox()
+        finally:
+            if self.recorded is not None and not self.recorded.has_pending_end:
+                self.recorded = None
+
+    def _stop_sandbox(self) -> None:
         """Stop the sandbox, or remove it if it is not kept; the caller holds ``sandbox_lock``."""
-        recorded = self.recorded
-        if recorded is None:
+        if self.recorded is None:
             return
         try:
-            recorded.stop_sandbox(keep=self.sandbox_seconds is None)
+            self.recorded.stop_sandbox(keep=self.sandbox_seconds is None)
         except StudioError as error:
             _log.warning("The sandbox of run %s could not be stopped: %s", self.folder.id, error)
-        finally:
-            if not recorded.has_pending_end:
-                self.recorded = None
 
     def start_worker(
         self,
@@ -175,13 +179,14 @@ class LiveRun:
             try:
                 if self.sandbox_seconds == 0:
                     with self.sandbox_lock:
-                        self._release_sandbox()
+                        self._stop_sandbox()
             finally:
                 ticket.leave()
                 on_ended(self.folder.id)
                 with self.sandbox_lock:
                     recorded = self.recorded
-                    if recorded and not recorded.has_sandbox and not self.feed.has_followers:
+                    followed = self.sandbox_seconds != 0 and self.feed.has_followers
+                    if recorded and not recorded.has_sandbox and not followed:
                         self._release_sandbox()
                     self._detach_disk()
                 self.last_used = clock.steady_time()

@@ -268,8 +268,12 @@ class RunManager:
         return journal.exists() and journal.stat().st_size > 0
 
     def active_runs(self) -> dict[str, Summary | None]:
-        """Return the runs with a round in progress, or just about to start (None)."""
-        return {run.folder.id: run.summary() for run in self._registry.active()}
+        """Return the runs with a round in progress, or just about to start (None).
+
+        A round whose end was reported is none, though its worker may still tidy up.
+        """
+        summaries = [(run, run.summary()) for run in self._registry.active()]
+        return {run.folder.id: each for run, each in summaries if each or run.recorded is not None}
 
     def active_ids(self) -> set[str]:
         """Return the ids of the runs with a round in progress."""

@@ -14,6 +14,7 @@ import pytest
 
 from agent.errors import RunError
 from agent.events import RunEnded, RunStarted, ToolOutput
+from agent.history.index import History
 from agent.limits import Limits
 from agent.models import demonstration
 from agent.models.parameters import from_json
@@ -26,6 +27,7 @@ from sandbox_ui.auth.access import Access
 from sandbox_ui.auth.user import OPERATOR
 from sandbox_ui.page.handlers import ButtonHandlers
 from sandbox_ui.runs import manager as running
+from sandbox_ui.runs.live_run import LiveRun
 from sandbox_ui.runs.maintenance import DRAFT_SECONDS, IDLE_SECONDS
 from sandbox_ui.runs.manager import CLOSED_MESSAGE, RunManager
 from sandbox_ui.runs.service import RunRequest, model_config, model_for
@@ -108,6 +110,29 @@ def test_a_plain_run_that_ended_and_nobody_follows_takes_no_memory(runs: RunMana
     assert [run.folder.id for run in runs._registry.all()] == [kept]
     follow_up(runs, ended[0], ScriptedTurn("5"))
     assert wait_for_end(runs, ended[0], 2).answer == "5"
+
+
+@pytest.mark.contract
+@pytest.mark.parametrize("seconds", [None, 0.0])
+def test_a_run_that_ended_is_listed_while_its_worker_tidies_up(
+    runs: RunManager, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float | None
+) -> None:
+    tidying, gate = threading.Event(), threading.Event()
+
+    def tidy(_: LiveRun) -> None:
+        tidying.set()
+        assert gate.wait(60)
+
+    monkeypatch.setattr(LiveRun, "_detach_disk", tidy)
+    history = History(tmp_path, runs.active_runs, runs.own_changes)
+    runs.on_round_ended(history.indexer.changed)
+    run = start(runs, ScriptedTurn("4"), mode="plain", sandbox_seconds=seconds)
+    assert tidying.wait(60)
+    listed = [(each.run, each.summary.state) for each in history.page().entries if each.summary]
+    gate.set()
+    assert listed == [(run, "answered")]
+    wait_until(lambda: not runs.active_ids())
+    history.indexer.close()
 
 
 @pytest.mark.contract
