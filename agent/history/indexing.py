@@ -117,6 +117,7 @@ class Indexer:
         self._changed: set[str] = set()
         self._new: list[str] = []  # newest last
         self._drafts: set[str] = set()
+        self._storing: list[str] = []  # changed runs of the transaction in progress
         self._unsaved: dict[str, Record] = {}
         self._complete = False  # whether all runs have been compared
         self._next_listing = 0.0  # monotonic time
@@ -158,7 +159,10 @@ class Indexer:
         """
         active = frozenset(self._active())  # before the lock: it takes locks of its own
         if not self.database.lock.acquire(timeout=_LOCK_SECONDS):
-            self._read_unsaved(self._changed - active)  # another thread is indexing, on a slow disk
+            with self._lock:
+                self._changed.update(self._storing)
+                waiting = self._changed - active
+            self._read_unsaved(waiting)  # another thread is indexing, on a slow disk
             return True
         try:
             self._deferred = active
@@ -252,7 +256,7 @@ class Indexer:
     def _index(self, seconds: float, runs: int) -> None:
         end, erased, done = time.monotonic() + seconds, False, 0
         while self.backlog:
-            taken = list[str]()
+            taken, self._storing = list[str](), []
             try:
                 with self.database.transaction() as writer:
                     while run := self._take():
@@ -264,6 +268,10 @@ class Indexer:
             except HistoryUnavailable:
                 self._keep_unsaved(taken)
                 raise
+            finally:
+                self._storing = []
+            for each in taken:
+                self._unsaved.pop(each, None)
             if done >= runs and time.monotonic() > end:
                 break
         if erased:
@@ -274,6 +282,7 @@ class Indexer:
             ready = self._changed - self._deferred
             if ready:
                 self._changed.discard(run := ready.pop())
+                self._storing.append(run)
                 return run
             return self._new.pop() if self._new else ""
 
@@ -281,7 +290,6 @@ class Indexer:
         """Store a run or delete it; return whether text was deleted."""
         known = records.load(writer, run)
         record = records.read(self._data, run, known)
-        self._unsaved.pop(run, None)
         if record is not None:
             if known is None or record.stamp != known.stamp:
                 records.store(writer, record)

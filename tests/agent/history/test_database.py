@@ -9,6 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -134,6 +135,31 @@ def test_a_run_is_listed_while_another_thread_indexes_for_long(
     with history.indexer.database.lock, ThreadPoolExecutor() as pool:
         history.indexer.changed(run.id)
         assert pool.submit(titles, history).result()[0] == "Count the auks"
+    assert (titles(history)[0], history.indexer.unsaved()) == ("Count the auks", [])
+
+
+def test_a_run_is_listed_while_another_thread_stores_it(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(indexing, "_LOCK_SECONDS", 0.01)
+    history = History(data)
+    assert len(titles(history)) == 2
+    storing, gate, store = threading.Event(), threading.Event(), records.store
+
+    def slowly(*arguments: Any) -> None:
+        storing.set()
+        assert gate.wait(60)
+        store(*arguments)
+
+    monkeypatch.setattr(records, "store", slowly)
+    run = write_ended_run(data, "Count the auks", answer="None.", at=3.0)
+    history.indexer.changed(run.id)
+    with ThreadPoolExecutor() as pool:
+        other = pool.submit(titles, history)
+        assert storing.wait(60)
+        listed = titles(history)[0]
+        gate.set()
+        assert (listed, other.result()[0]) == ("Count the auks", "Count the auks")
     assert (titles(history)[0], history.indexer.unsaved()) == ("Count the auks", [])
 
 
