@@ -197,10 +197,7 @@ def _of_json(stored: Mapping[str, Any], rows: Sequence[RunRow]) -> Iterator[str]
     """Yield what differs between the figures of the JSON and its rows."""
     for row in rows:
         yield from _of_row(row)
-    if stored.get("agreement"):
-        labels = ((row.label_1, row.label_2) for row in rows)
-        found = agreement(stored.get("raters", ()), labels)
-        yield from _in_values(stored["agreement"], found, "agreement")
+    yield from _of_labels(stored, rows)
     if kind_of(stored) == "comparison":
         yield from _of_comparison(stored, rows)
         return
@@ -222,6 +219,14 @@ def _of_json(stored: Mapping[str, Any], rows: Sequence[RunRow]) -> Iterator[str]
             score = score_of(cells[task, member])
             if not _is_same(cell["score"], score):
                 yield f"cells/{task}/{member}/score: {cell['score']}, recomputed {score}"
+
+
+def _of_labels(stored: Mapping[str, Any], rows: Sequence[RunRow]) -> Iterator[str]:
+    """Yield what differs in the agreement of two raters."""
+    if stored.get("agreement"):
+        labels = ((row.label_1, row.label_2) for row in rows)
+        found = agreement(stored.get("raters", ()), labels)
+        yield from _in_values(stored["agreement"], found, "agreement")
 
 
 def _of_row(row: RunRow) -> Iterator[str]:
