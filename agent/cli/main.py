@@ -11,6 +11,7 @@ from agent.cli.recorded_runs import commands as recorded_runs
 from agent.cli.startup import STOPPED, begin_collection
 from agent.errors import AddressUnusable, StudioError
 from agent.experiments.publish import cli as publishing
+from agent.experiments.scan import cli as scanning
 from agent.models import parameters
 from agent.run_fields import add_option
 from agent.sandbox.network.policy import NetworkPolicy
@@ -22,6 +23,7 @@ from agent.train.rollouts import cli as rollouts
 ADDRESS_UNUSABLE = 4  # the exit code if the page cannot be served at its address
 _WITH_SETTINGS = {
     "models": models.run_command,
+    scanning.SCAN: scanning.run_command,
     "rollout": rollouts.run_command,
     "score": score.run_command,
 }
@@ -32,7 +34,7 @@ CREDENTIALS = {
 }
 """Commands of the page's package, which ``app.py`` passes on: credentials of its users."""
 
-_TWO_WORDS = (training.REPORT, experiment_options.MERGE, publishing.VERIFY)
+_TWO_WORDS = (training.REPORT, experiment_options.MERGE, publishing.VERIFY, scanning.SCAN)
 Serve = Callable[[Settings], None]
 
 
@@ -52,6 +54,7 @@ def create_parser(*, with_page: bool) -> argparse.ArgumentParser:
     _add_run(commands.add_parser("run", help="run a task without the page"))
     experiment_options.add_commands(commands)
     publishing.add_commands(commands)
+    scanning.add_commands(commands)
     models.add_command(commands)
     recorded_runs.add_commands(commands)
     tasks.add_commands(commands)

@@ -32,6 +32,7 @@ from agent.experiments.reading.filters import (
     labels_to_json,
     uses_of,
 )
+from agent.experiments.scan.description import answers_of_run, fields_of, questions_to_json
 from agent.experiments.suite import EvalTask
 from agent.experiments.suites import presets
 from agent.grading.checks import CHECKS
@@ -106,6 +107,7 @@ def describe(
         "raters": list(folder.labels.raters),
         "labels": folder.labels.names,
         "agreement": _agreement(folder, runs),
+        "questions": questions_to_json(folder),
         **shown,
         "members": [each | more for each, more in zip(members, shown["members"], strict=True)],
     }
@@ -241,6 +243,7 @@ def _run_to_json(comparison: Experiment, run: Outcome, running: bool) -> dict[st
         "grader": grade.grader if grade else "",
         "deleted": run.deleted,
         **labels_to_json(run),
+        **answers_of_run(run.answers),
     }  # fmt: skip
 
 
@@ -269,7 +272,7 @@ def _evaluation(
         "members": [{"baseline": baseline} for baseline in baselines],
         "interval": INTERVAL,
         "columns": definitions("domains"),
-        "filters": fields_to_json(),
+        "filters": [*fields_to_json(), *fields_of(questions_to_json(folder))],
         "results": [each | {"table": tables.get(each["domain"])} for each in results],
         "tasks": [
             _task_to_json(suite, task)
@@ -300,6 +303,7 @@ def cell_to_json(cell: Cell) -> dict[str, Any]:
                 "turns": run.summary.steps if run.summary else None,
                 "cost": run.metrics.cost,
                 **labels_to_json(run),
+                **answers_of_run(run.answers),
             }
             for run in cell.runs
         ],

@@ -9,6 +9,8 @@
     both                    runs.jsonl        which run is which task, member and repetition
                             scores.jsonl      the grades of answers
                             labels.jsonl      labels and notes of runs
+                            questions.jsonl   questions about the runs to a model
+                            answers.jsonl     its answers
                             inputs/<sha256>   the tasks' documents, each once; a comparison's
                                               while runs are still to be started
 
@@ -36,6 +38,7 @@ from agent.data_folder import random_id
 from agent.errors import RunError
 from agent.experiments.experiment import Experiment, Kind, SuiteInfo
 from agent.experiments.reading.labels import LabelEntry, RunLabels
+from agent.experiments.scan.records import Scans
 from agent.experiments.suite import EvalTask, Suite
 from agent.grading.checks import Expected, Grade
 from agent.owned_folder import ID, OwnedFolder, OwnedRecord, one_line_title
@@ -130,6 +133,7 @@ class ExperimentFolder(OwnedFolder[Record]):
             self.path / "scores.jsonl", ScoreEntry, lambda each: each.run, _MAX_LIST_BYTES
         )
         self.labels = RunLabels(self.path / "labels.jsonl")
+        self.scans = Scans(self.path)
 
     @classmethod
     def create(
@@ -315,6 +319,7 @@ class ExperimentFolder(OwnedFolder[Record]):
     def read_further(self) -> tuple[list[RunEntry], list[ScoreEntry]]:
         """Read and return the runs and scores that another process has added since."""
         self.labels.read_further()
+        self.scans.read_further()
         return self._runs.read_further(), self._scores.read_further()
 
     def _encode(self, record: Record) -> bytes:

@@ -12,6 +12,7 @@ from agent.events import RunEnded
 from agent.experiments.experiment import Experiment
 from agent.experiments.folder import ExperimentFolder, Key, RunEntry
 from agent.experiments.reading.labels import LabelEntry
+from agent.experiments.scan.records import Answer
 from agent.experiments.scoring import is_stored, known_grade
 from agent.grading.checks import Grade
 from agent.grading.texts import normalized
@@ -47,6 +48,7 @@ class Outcome:
         reason: Why there is no score, or why it failed.
         answer: The whole answer of a comparison's run; else empty.
         labels: What each rater says of it.
+        answers: What models answered to questions about it.
     """
 
     entry: RunEntry
@@ -56,6 +58,7 @@ class Outcome:
     grade: Grade | None = None
     answer: str = ""
     labels: Sequence[LabelEntry] = ()
+    answers: Sequence[Answer] = ()
 
     @property
     def score(self) -> float | None:
@@ -164,6 +167,7 @@ def cell_of(
         replace(
             outcome_of(folder, each, summaries, running=running),
             labels=folder.labels.of(each.run),
+            answers=folder.scans.of(each.run),
         )
         for each in entries
     )

@@ -83,6 +83,9 @@ RUN_COLUMNS = (
     Column("rater_2", "Second rater", "The other rater; empty if there is none."),
     Column("label_2", "Label of the second rater", "The rater’s label of the run."),
     Column("note_2", "Note of the second rater", "The rater’s note on the run."),
+    Column("answers", "Answers",
+           "What models answered to questions about the run, in the order of the questions; see "
+           "the table of answers."),
 )  # fmt: skip
 """The columns of a run."""
 
@@ -198,7 +201,31 @@ TASK_COLUMNS = (
 )  # fmt: skip
 """The columns of a member’s result of a task."""
 
-TABLES = {"runs": RUN_COLUMNS, "domains": RESULT_COLUMNS, "tasks": TASK_COLUMNS}
+ANSWER_COLUMNS = (
+    Column("run", "Run", "The run’s id."),
+    Column("question", "Question", "What was asked about the run."),
+    Column("model", "Model", "The model that answered."),
+    Column("answer", "Answer",
+           "“yes” or “no”, a category, or a quote; “none” where there is none to quote; empty if "
+           "the answer could not be read."),
+    Column("step", "Step", "The step that the answer cites; 0 for none."),
+    Column("quote", "Quote", "Words of that step."),
+    Column("reason", "Reason", "The model’s reason, in a sentence."),
+    Column("citation", "Citation",
+           "“verified” if the step exists and has the quote, else “unverified”; “none” of a “no” "
+           "or “none” that cites nothing."),
+    Column("error", "Error", "Why the answer could not be read."),
+    Column("prompt_tokens", "Prompt tokens", "Tokens of the requests for this answer."),
+    Column("generated_tokens", "Generated tokens", "Tokens of the answer with its reasoning."),
+    Column("cost", "Cost", "In the unit of the configured price; empty without one."),
+    Column("at", "Answered", "In seconds since 1970 (UTC)."),
+)  # fmt: skip
+"""The columns of a model’s answer to a question about a run."""
+
+TABLES = {
+    "runs": RUN_COLUMNS, "domains": RESULT_COLUMNS, "tasks": TASK_COLUMNS,
+    "answers": ANSWER_COLUMNS,
+}  # fmt: skip
 """The tables of an export, with their columns."""
 
 
@@ -219,6 +246,7 @@ def as_documentation() -> str:
     titles = {
         "runs": "A run", "domains": "A member’s result in a domain",
         "tasks": "A member’s result of a task",
+        "answers": "A model’s answer to a question about a run",
     }  # fmt: skip
     parts = list[str]()
     for table, columns in TABLES.items():

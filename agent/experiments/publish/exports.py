@@ -106,6 +106,7 @@ _OF_ALL: dict[str, _Format] = {
     "runs.csv": lambda shown: as_csv(tables.run_rows(shown)),
     "runs.jsonl": _lines,
     "runs.parquet": lambda shown: as_parquet(shown["runs"]),
+    "answers.csv": lambda shown: as_csv(tables.answer_rows(shown)),
     "provenance.json": lambda shown: _json(shown["provenance"]),
     "columns.csv": _codebook,
 }

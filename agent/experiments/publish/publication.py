@@ -24,6 +24,7 @@ from agent.experiments.outcomes import Summaries
 from agent.experiments.publish.columns import TABLES, definitions
 from agent.experiments.publish.results import results_by_domain
 from agent.experiments.publish.rows import RunRow, to_json, whole_rows
+from agent.experiments.scan.description import answer_rows
 from agent.installation import commit, version
 from agent.models.parameters import BY_NAME
 from agent.runs import journal
@@ -62,6 +63,7 @@ def published(
         "provenance": _provenance(folder, description, rows, time.time()),
         "columns": {table: definitions(table) for table in TABLES},
         "runs": to_json(rows),
+        "answers": list(answer_rows(folder, (row.run for row in rows))),
     }
 
 

@@ -23,6 +23,7 @@ from agent.experiments.outcomes import (
 )
 from agent.experiments.publish.columns import RUN_COLUMNS
 from agent.experiments.reading.labels import LabelEntry
+from agent.experiments.scan.description import value_of
 from agent.experiments.suite import EvalTask
 
 MAX_ANSWER = 20_000
@@ -86,6 +87,7 @@ class RunRow:
     rater_2: str = ""
     label_2: str = ""
     note_2: str = ""
+    answers: tuple[str, ...] = ()
 
     @property
     def is_done(self) -> bool:
@@ -227,6 +229,7 @@ def _row(run: Outcome, member: Member, about: Mapping[str, Any], answer: str = "
         turns=summary.steps if summary else None,
         **figures,
         **_labels(run.labels),
+        answers=tuple(value_of(each) for each in run.answers),
     )
 
 

@@ -8,7 +8,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agent.experiments.publish.columns import RESULT_COLUMNS, RUN_COLUMNS, TASK_COLUMNS, definitions
+from agent.experiments.publish.columns import (
+    ANSWER_COLUMNS,
+    RESULT_COLUMNS,
+    RUN_COLUMNS,
+    TASK_COLUMNS,
+    definitions,
+)
 from agent.experiments.publish.formats import Row, Table
 from agent.experiments.publish.results import ALL, MEAN, results_by_task
 from agent.experiments.publish.rows import from_json
@@ -154,6 +160,14 @@ def run_rows(description: Description) -> Iterator[Sequence[object]]:
             if isinstance(value, list | tuple) else value
             for value in map(row.__getitem__, names)
         ]  # fmt: skip
+
+
+def answer_rows(description: Description) -> Iterator[Sequence[object]]:
+    """Yield a header, and a row for each answer to a question about a run."""
+    names = [column.key for column in ANSWER_COLUMNS]
+    yield names
+    for each in description.get("answers", ()):
+        yield [each[name] for name in names]
 
 
 def _result_rows(description: Description) -> Iterator[Sequence[object]]:

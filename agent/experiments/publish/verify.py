@@ -173,7 +173,7 @@ def _read(name: str, content: bytes) -> tuple[dict[str, Any], list[RunRow]]:
     try:
         stored = json.loads(content)
         rows = from_json([
-            row | {"votes": tuple(row["votes"]), "marks": tuple(row["marks"])}
+            row | {name: tuple(row.get(name, ())) for name in ("votes", "marks", "answers")}
             for row in stored["runs"]
         ])  # fmt: skip
         members = len(stored["members"])

@@ -20,6 +20,7 @@ MAX_FILTER = 2_000
 _MAX_FAILURE = 100
 _ENDED_WELL = ("submitted", "answered", "")
 _RANGE = re.compile(r"(\d{0,15})\.\.(\d{0,15})", re.ASCII)
+_SCAN = re.compile(r"scan:[A-Za-z0-9_-]{1,64}")
 _SENTENCE = re.compile(r"(?<=[.:;])\s")
 _DIGITS = re.compile(r"\d[\d,.]*\d|\d")
 
@@ -72,9 +73,9 @@ def parse(text: str) -> Filter:
     found: dict[str, list[str]] = {}
     kinds = {each.key: each.kind for each in FIELDS}
     for key, value in parse_qsl(text, keep_blank_values=True):
-        if key not in kinds:
+        if key not in kinds and not _SCAN.fullmatch(key):
             raise UsageError(f"Runs are filtered by {', '.join(kinds)}, not by “{key:.40}”.")
-        if kinds[key] == "range" and not _RANGE.fullmatch(value):
+        if kinds.get(key) == "range" and not _RANGE.fullmatch(value):
             raise UsageError(f"The filter of {key} is a range such as 1000..5000 or 1000.. .")
         found.setdefault(key, []).append(value)
     return found

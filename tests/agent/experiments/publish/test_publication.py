@@ -65,7 +65,7 @@ def test_a_run_has_a_row_with_all_that_is_known_of_it(tmp_path: Path) -> None:
     assert (row["model_seconds"], row["sandbox_seconds"], row["total_seconds"]) == (8.0, 2.0, 20.0)
     assert (row["files"], row["paper_computation"]) == (0.5, 0.25)
     table = parquet.read_table(io.BytesIO(export(whole, "runs.parquet")))
-    assert table.to_pylist() == [row | {"votes": [1.0, 0.0], "marks": []}]
+    assert table.to_pylist() == [row | {"votes": [1.0, 0.0], "marks": [], "answers": []}]
     meaning = table.schema.field("score").metadata[b"definition"].decode()
     assert meaning == TABLES["runs"][16].definition
     assert json.loads(export(whole, "runs.jsonl")) == json.loads(json.dumps(row))

@@ -1,0 +1,132 @@
+"""Carry out the command ``eval scan``: a question to a model about an evaluation's runs."""
+
+import argparse
+import sys
+from contextlib import suppress
+
+from pydantic_core import to_json
+
+from agent.data_folder import DataFolder, candidate_folders
+from agent.errors import DataFolderLocked, StudioError, UsageError
+from agent.experiments.description import describe
+from agent.experiments.folder import ExperimentFolder, record_path
+from agent.experiments.reading.filters import parse, selected
+from agent.experiments.scan.asking import Asked
+from agent.experiments.scan.description import answer_rows, value_of
+from agent.experiments.scan.records import Answer, Question
+from agent.experiments.scan.scanner import ScanEstimate, Scanner, estimate, planned
+from agent.history import records
+from agent.models.resolve import resolve_model
+from agent.runs.spec import RunSpec
+from agent.settings import Settings
+from agent.util.signals import stop_on_signals
+from agent.util.text import plural, sanitize
+
+_STOPPED = 130
+_UNCONNECTED = "Name the model that reads the runs: --model MODEL, and its endpoint: --base-url."
+
+
+def run_command(options: argparse.Namespace, settings: Settings) -> int:
+    """Ask about the runs; print answers to stderr as they come, and all of them as JSON Lines.
+
+    Returns:
+        0 if every run has an answer that could be read, 1 if not, 130 if stopped.
+    """
+    key = options.key_file.read_text(encoding="utf-8").strip() if options.key_file else ""
+    spec = RunSpec(base_url=options.base_url or None, model=options.model, mode="plain")
+    config = spec.model_config(settings, key)
+    model = resolve_model(
+        options.question, config, allow_builtin=False,
+        no_endpoint_message=_UNCONNECTED, no_name_message=_UNCONNECTED,
+    )  # fmt: skip
+    price = settings.limits().price
+    with _locked(settings, options.evaluation) as data:
+        folder = ExperimentFolder.open(data.path, options.evaluation, "evaluation")
+        question = planned(folder, _question(options, folder, config.model))
+        found = estimate(folder, question, price)
+        _say(in_words(found))
+        if found.runs and not (options.yes or _is_confirmed()):
+            return 1
+        folder.scans.ask(question)
+        scanner = Scanner(folder, question, Asked(model, price), _Progress(found.runs))
+        with stop_on_signals(scanner.stop):
+            scanner.run(options.concurrency)
+        return _finish(folder, question, scanner)
+
+
+class _Progress:
+    """Prints the answers as they come."""
+
+    def __init__(self, total: int) -> None:
+        self._total, self._done = total, 0
+
+    def __call__(self, answer: Answer) -> None:
+        self._done += 1
+        where = f", step {answer.step}" if answer.step else ""
+        cited = "" if answer.citation == "none" else f", {answer.citation}"
+        said = answer.error or f"{value_of(answer)}{where}{cited}"
+        _say(f"[{self._done}/{self._total}] {answer.run}: {said}")
+
+
+def _question(options: argparse.Namespace, folder: ExperimentFolder, model: str) -> Question:
+    runs = [each.run for each in folder.runs()]
+    known = {run: records.read(folder.data, run, None) for run in runs
+             if (folder.data / "runs" / run).is_dir()}  # fmt: skip
+    summaries = {run: each.summary if each else None for run, each in known.items()}
+    chosen = selected(describe(folder, summaries), parse(options.where))
+    ended = [run for run in chosen if (each := summaries.get(run)) and not each.running]
+    return Question(
+        id="", text=options.question, kind=options.kind, categories=tuple(options.category),
+        model=model, base_url=options.base_url, chosen=options.where, runs=tuple(ended),
+    )  # fmt: skip
+
+
+def _finish(folder: ExperimentFolder, question: Question, scanner: Scanner) -> int:
+    asked = question.text, question.model
+    rows = [row for row in answer_rows(folder, question.runs)
+            if (row["question"], row["model"]) == asked]  # fmt: skip
+    with suppress(BrokenPipeError):
+        for row in rows:
+            print(to_json(row).decode())
+    unread = len(question.runs) - sum(not row["error"] for row in rows)
+    if scanner.problem:
+        _say(scanner.problem)
+    elif unread:
+        _say(f"{plural(unread, 'run')} without an answer. The same command goes on.")
+    if scanner.stop.is_set and not scanner.problem:
+        return _STOPPED
+    return 1 if unread else 0
+
+
+def _locked(settings: Settings, evaluation: str) -> DataFolder:
+    """Lock the data folder that holds an evaluation."""
+    for place in candidate_folders(settings.data):
+        if record_path(place, evaluation):
+            try:
+                return DataFolder(place)
+            except DataFolderLocked:
+                raise StudioError(
+                    "The open page holds this evaluation. Ask there, or close the page."
+                ) from None
+    raise UsageError(f"There is no evaluation {evaluation:.80} in {settings.data}.")
+
+
+def in_words(found: ScanEstimate) -> str:
+    """Return an estimate in a sentence or two."""
+    cost = "" if found.cost is None else f", {found.cost:,.2f} in the unit of the configured price"
+    return (
+        f"{plural(found.runs, 'run')} to ask about: about {found.prompt_tokens:,} prompt tokens, "
+        f"{found.generated_tokens:,} generated tokens{cost}. {found.basis}"
+    )
+
+
+def _is_confirmed() -> bool:
+    if not (sys.stdin and sys.stdin.isatty()):
+        return True
+    print("Ask? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _say(line: str) -> None:
+    with suppress(BrokenPipeError):
+        print(sanitize(line), file=sys.stderr, flush=True)

@@ -1,0 +1,161 @@
+"""Carry out a question about many runs: what it will take, and the answers one by one."""
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import fmean
+
+from agent.data_folder import random_id
+from agent.errors import JournalError, ModelError, ModelRefused, ModelUnavailable
+from agent.experiments.folder import ExperimentFolder
+from agent.experiments.scan.asking import Asked, ask, prompt_for
+from agent.experiments.scan.records import Answer, Question, check
+from agent.experiments.scan.transcript_text import read_transcript
+from agent.limits import Price
+from agent.models.base import Usage
+from agent.util.stop import Stop
+from agent.util.text import plural
+
+MAX_CONCURRENCY = 16
+_SAMPLE = 20  # runs that an estimate reads
+_CHARACTERS_PER_TOKEN = 4
+_ANSWER_TOKENS = 120
+_ATTEMPTS, _BACKOFF_SECONDS = 3, 1.0
+_FAILURES = 3  # after as many runs in a row without an answer it ends
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScanEstimate:
+    """What a question will take; the cost is None without a price."""
+
+    runs: int
+    prompt_tokens: int
+    generated_tokens: int
+    cost: float | None
+    basis: str
+
+
+def estimate(folder: ExperimentFolder, question: Question, price: Price | None) -> ScanEstimate:
+    """Estimate a question about the runs that it has no answer about, from some of them."""
+    todo = missing(folder, question)
+    lengths = []
+    for run in todo[:: max(1, len(todo) // _SAMPLE)][:_SAMPLE]:
+        try:
+            text = read_transcript(_journal(folder.data, run))
+        except (OSError, JournalError):
+            continue
+        lengths.append(len(prompt_for(question, text)))
+    prompt = round(fmean(lengths) / _CHARACTERS_PER_TOKEN * len(todo)) if lengths else 0
+    generated = _ANSWER_TOKENS * len(todo)
+    return ScanEstimate(
+        runs=len(todo),
+        prompt_tokens=prompt,
+        generated_tokens=generated,
+        cost=price.cost(Usage(prompt, generated)) if price else None,
+        basis=f"From the length of {plural(len(lengths), 'transcript')}, "
+        f"{_CHARACTERS_PER_TOKEN} characters a token, and {_ANSWER_TOKENS} tokens an answer; "
+        "without the reasoning of a model that reasons.",
+    )
+
+
+def missing(folder: ExperimentFolder, question: Question) -> list[str]:
+    """Return the runs about which a question has no answer yet."""
+    return [run for run in question.runs if folder.scans.answer(question.id, run) is None]
+
+
+def planned(folder: ExperimentFolder, question: Question) -> Question:
+    """Return a question as it will be recorded; one that was asked of the model before goes on.
+
+    Then the runs of both are meant, and none is asked about twice. Raises ``UsageError``.
+    """
+    check(question)
+    for each in folder.scans.questions():
+        if _is_same(each, question):
+            runs = tuple(dict.fromkeys((*each.runs, *question.runs)))
+            return replace(each, runs=runs, chosen=question.chosen)
+    return replace(question, id=random_id(), at=time.time())
+
+
+def _is_same(one: Question, other: Question) -> bool:
+    return all(
+        getattr(one, name) == getattr(other, name)
+        for name in ("text", "kind", "categories", "model", "base_url")
+    )
+
+
+class Scanner:
+    """Asks a question about the runs that have no answer, several at a time. Thread-safe.
+
+    Args:
+        on_answer: Called, from any thread, with each answer that was stored.
+
+    Attributes:
+        problem: Why it ended before all runs had an answer; empty if it did not, or was stopped.
+        failed: How many runs got no answer.
+    """
+
+    def __init__(
+        self,
+        folder: ExperimentFolder,
+        question: Question,
+        asked: Asked,
+        on_answer: Callable[[Answer], None] = lambda _: None,
+    ) -> None:
+        self._folder, self._question, self._asked = folder, question, asked
+        self._on_answer = on_answer
+        self._in_row = 0
+        self._lock = threading.Lock()
+        self.stop = Stop()
+        self.problem = ""
+        self.failed = 0
+
+    def run(self, concurrency: int = 4) -> None:
+        """Ask about all runs that have no answer; return when it is over or was stopped."""
+        runs = iter(missing(self._folder, self._question))
+        workers = max(1, min(concurrency, MAX_CONCURRENCY))
+        with ThreadPoolExecutor(workers, "scan") as pool:
+            for each in [pool.submit(self._work, runs) for _ in range(workers)]:
+                each.result()
+
+    def _work(self, runs: Iterable[str]) -> None:
+        while not self.stop.is_set:
+            with self._lock:
+                run = next(iter(runs), None)
+            if run is None:
+                return
+            try:
+                answer = self._answer(run)
+            except (ModelError, OSError, JournalError) as error:
+                self._note_failure(error)
+                continue
+            if answer is not None:
+                self._folder.scans.add(answer)
+                self._in_row = 0
+                self._on_answer(answer)
+
+    def _answer(self, run: str) -> Answer | None:
+        text = read_transcript(_journal(self._folder.data, run))
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                return ask(self._question, run, text, self._asked, self.stop, time.time())
+            except ModelUnavailable:
+                if attempt == _ATTEMPTS or self.stop.wait(_BACKOFF_SECONDS * attempt):
+                    raise
+        raise AssertionError("unreachable")
+
+    def _note_failure(self, error: Exception) -> None:
+        if self.stop.is_set:
+            return
+        with self._lock:
+            self.failed += 1
+            self._in_row += 1
+            if isinstance(error, ModelRefused) or self._in_row >= _FAILURES:
+                self.problem = f"{error} The other runs were not asked about."
+                self.stop.set()
+
+
+def _journal(data: Path, run: str) -> Path:
+    return data / "runs" / run / "journal.jsonl"
