@@ -10,6 +10,7 @@ from agent.experiments.publish.selection import Chosen
 from agent.report.budget import Budget, TextMeter
 from agent.report.files import Files
 from agent.report.page import document, json_block
+from agent.report.pictures import Pictures
 from agent.report.redaction import Redactor
 from agent.report.report import describe_run, step_blocks
 from agent.report.settings import read_head
@@ -42,7 +43,7 @@ def parts(
         keys: Keys to redact, besides those that look like one.
         appendix: Runs by domain that an evaluation's report has, with small files.
     """
-    redactor, meter = Redactor(keys), TextMeter(_BUDGET)
+    redactor, meter, pictures = Redactor(keys), TextMeter(_BUDGET), Pictures(_BUDGET)
     kind = "evaluation" if "suites" in description else "comparison"
 
     def blocks() -> Iterator[str]:
@@ -51,10 +52,10 @@ def parts(
         listed = fitted(listed, meter, redactor)
         yield json_block("record", {"kind": kind, "view": view, "appendix": listed})
         for each in (each for runs in (appendix or {}).values() for each in runs):
-            yield from _run(each.row.run, open_run, meter, redactor, _APPENDIX_BUDGET)
+            yield from _run(each.row.run, open_run, meter, redactor, pictures, _APPENDIX_BUDGET)
         for member in description["members"] if kind == "comparison" else ():
             for run in member["runs"]:
-                yield from _run(str(run["run"]), open_run, meter, redactor)
+                yield from _run(str(run["run"]), open_run, meter, redactor, pictures)
 
     plain = redactor.redact(exports.table_as_text(description))
     return document(redactor.redact(description["title"]), [plain], blocks())
@@ -68,9 +69,14 @@ def _listed(domain: str, runs: Sequence[Chosen]) -> Description:
 
 
 def _run(
-    run: str, open_run: OpenRun, meter: TextMeter, redactor: Redactor, budget: Budget = _BUDGET
+    run: str,
+    open_run: OpenRun,
+    meter: TextMeter,
+    redactor: Redactor,
+    pictures: Pictures,
+    budget: Budget = _BUDGET,
 ) -> Iterator[str]:
-    """Yield the record and the steps of a run; nothing of one that was deleted or is damaged."""
+    """Yield the record, steps and pictures of a run; nothing if it is deleted or damaged."""
     try:
         source = Source.of(open_run(run))
         head = read_head(source)
@@ -80,11 +86,13 @@ def _run(
         if not budget.files:
             yield json_block(f"record-{run}", record | {"files": [], "contents": {}, "notes": []})
             yield from step_blocks(source, meter, redactor, f"{run}-")
+            yield from pictures.blocks(source, head.state)
             return
         files = Files(source, budget, redactor, f"{run}-")
         record |= {"files": files.versions, "contents": files.contents, "notes": files.notes}
         yield json_block(f"record-{run}", record)
         yield from step_blocks(source, meter, redactor, f"{run}-")
+        yield from pictures.blocks(source, head.state)
         yield from files.blocks()
     except (StudioError, OSError):
         return

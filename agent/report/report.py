@@ -12,15 +12,14 @@ from agent.history.export import conversation_markdown
 from agent.report import markdown
 from agent.report.budget import Budget, TextMeter
 from agent.report.files import Files
-from agent.report.page import data_block, document, json_block
+from agent.report.page import document, json_block
+from agent.report.pictures import Pictures
 from agent.report.redaction import Redactor
 from agent.report.settings import Head, read_head, settings
 from agent.report.source import Source
 from agent.report.steps import fitted, read_steps
 from agent.runs.folder import RunFolder
 from agent.runs.metrics.tokens import TokenCounter
-from agent.runs.outputs.pictures import is_picture_name
-from agent.runs.state import RunState
 
 __all__ = ["Budget", "report_parts", "save_parts", "save_report"]
 
@@ -58,21 +57,8 @@ def _blocks(head: Head, source: Source, budget: Budget, redactor: Redactor) -> I
     record |= {"kind": "run", "files": files.versions, "contents": files.contents}
     yield json_block("record", record | {"notes": files.notes})
     yield from step_blocks(source, meter, redactor)
-    yield from picture_blocks(source, head.state, budget)
+    yield from Pictures(budget).blocks(source, head.state)
     yield from files.blocks()
-
-
-def picture_blocks(source: Source, state: RunState, budget: Budget) -> Iterator[str]:
-    """Yield the pictures that the model got, until the budget is used up."""
-    left = budget.pictures
-    sent = {each.picture.file: each.picture for each in state.pictures.all}
-    for name, picture in sent.items():
-        left -= picture.size
-        if left < 0:
-            return
-        if is_picture_name(name) and (file := source.long_output(name)) is not None:
-            with file:
-                yield from data_block(f"picture-{name}", [file.read(picture.size)])
 
 
 def step_blocks(

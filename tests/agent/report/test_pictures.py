@@ -2,15 +2,18 @@
 
 import base64
 import re
+from functools import partial
 from pathlib import Path
 
 from agent.history.export import conversation_markdown
 from agent.history.search import find
 from agent.models.base import Picture
+from agent.report.groups import parts
 from agent.report.report import Budget, report_parts
 from agent.runs import journal
 from agent.runs.folder import RunFolder
 from agent.runs.outputs.pictures import PictureStore
+from tests.agent.experiments.test_description import compare, described
 from tests.agent.report.recorded import Recorder
 from tests.agent.runs.outputs.sample_pictures import keep_picture
 from tests.support.component.events import continued, ended, tool_ended
@@ -45,6 +48,14 @@ def test_a_report_contains_each_picture_once_within_its_budget(tmp_path: Path) -
     assert blocks(run, Budget()) == both
     assert list(blocks(run, Budget(pictures=chart.size))) == [chart.file]
     assert blocks(run, Budget(pictures=0)) == {}
+
+
+def test_a_comparisons_report_has_each_picture_of_its_runs_once(tmp_path: Path) -> None:
+    (run, chart, scan), (same, *_) = seen_run(tmp_path), seen_run(tmp_path)
+    shown = described(compare(tmp_path, [run.id], [same.id]))
+    text = "".join(parts(shown, partial(RunFolder.open, tmp_path)))
+    assert re.findall(r'id="picture-([^"]+)"', text) == [chart.file, scan.file]
+    assert all(f'id="record-{each.id}"' in text for each in (run, same))
 
 
 def test_a_report_does_without_a_picture_that_is_lost(tmp_path: Path) -> None:
