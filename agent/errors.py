@@ -211,6 +211,14 @@ class MaxTokensTooHigh(ModelError):
         self.affordable = affordable
 
 
+class PicturesRefused(ModelError):
+    """The request has more pictures than the endpoint takes, or larger ones."""
+
+    def __init__(self, message: str, limit: int | None = None) -> None:
+        super().__init__(message)
+        self.limit = limit
+
+
 class ToolError(Exception):
     """A tool call failed; the text is the call's result and addresses the model."""
 

@@ -13,6 +13,7 @@ EDITED_NOTE = "\nNote: the user edited this call before it was executed. Execute
 PICTURE_DROPPED = (
     "it was shown here and is no longer in the conversation, to save space; view it again to see it"
 )
+PICTURE_REFUSED = "the model's endpoint takes no more pictures in one request"
 ALREADY_SUBMITTED = "the run was already submitted"
 
 

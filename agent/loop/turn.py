@@ -6,13 +6,14 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 
-from agent.errors import ContextTooLong, MaxTokensTooHigh, ModelUnavailable
+from agent.errors import ContextTooLong, MaxTokensTooHigh, ModelUnavailable, PicturesRefused
 from agent.events import (
     CallDelta,
     Event,
     ModelAnswered,
     Notice,
     ObservationsCleared,
+    PicturesDropped,
     ReasoningDelta,
     Retrying,
     TextDelta,
@@ -20,6 +21,7 @@ from agent.events import (
 from agent.limits import Limits
 from agent.loop.conversation import Conversation, LengthEstimate
 from agent.loop.meter import estimate_tokens
+from agent.loop.notes import PICTURE_REFUSED
 from agent.models.base import (
     CallPiece,
     EncodedMessages,
@@ -131,6 +133,7 @@ class TurnRunner:
         self._deadline: float | None = None
         self._encoded = EncodedMessages()
         self._length = LengthEstimate()
+        self._most_pictures: int | None = None
 
     def run(
         self, step: int, seconds: float | None = None
@@ -143,6 +146,7 @@ class TurnRunner:
         failures = 0
         self._deadline = None if seconds is None else time.monotonic() + seconds
         while True:
+            yield from self._drop_surplus_pictures(step)
             try:
                 return (yield from self._attempt(step))
             except ModelUnavailable as error:
@@ -159,6 +163,8 @@ class TurnRunner:
                 yield from self._recover_from_full_context(step, error)
                 if self._stop.is_set:
                     return None
+            except PicturesRefused as error:
+                yield self._reduce_pictures(step, error)
             except MaxTokensTooHigh as error:
                 yield self._reduce_answer_budget(step, error)
 
@@ -260,6 +266,27 @@ class TurnRunner:
             raise error
         self._budget = self._granted_budget
         yield cleared
+
+    def _reduce_pictures(self, step: int, error: PicturesRefused) -> Event:
+        """Send fewer pictures from now on: as many as the refusal grants, or half of them."""
+        sent = len(self._conversation.pictures())
+        if not sent:
+            raise error
+        self._most_pictures = sent // 2 if error.limit is None else min(error.limit, sent - 1)
+        kept = plural(self._most_pictures, "picture") if self._most_pictures else "no picture"
+        text = (
+            f"The endpoint refused {plural(sent, 'picture')} in one request. From now on it gets "
+            f"{kept}, the latest, and descriptions of the others."
+        )
+        return Notice(step=step, text=text)
+
+    def _drop_surplus_pictures(self, step: int) -> Iterator[Event]:
+        """Replace the oldest pictures if the endpoint is known to refuse so many."""
+        if self._most_pictures is None:
+            return
+        pictures = self._conversation.pictures()
+        if surplus := pictures[: max(0, len(pictures) - self._most_pictures)]:
+            yield PicturesDropped(step=step, pictures=tuple(surplus), note=PICTURE_REFUSED)
 
     def _reduce_answer_budget(self, step: int, error: MaxTokensTooHigh) -> Event:
         guess = self._budget // 2 if self._budget else _FALLBACK_BUDGET_TOKENS

@@ -14,6 +14,7 @@ from agent.models.base import ApiName
 from agent.models.endpoint.api import Api, Body
 from agent.models.errors.context_errors import length_error
 from agent.models.errors.failures import Failure, error_object, parse_error_body
+from agent.models.errors.picture_errors import pictures_error
 
 API_NAMES: dict[ApiName, str] = {
     "chat": "Chat Completions",
@@ -151,7 +152,7 @@ def learn(
 ) -> Lesson | None:
     """Learn from a refusal; return None if it teaches nothing."""
     details = parse_error_body(failure.body, "")
-    if failure.streaming or length_error(details, ""):
+    if failure.streaming or length_error(details, "") or pictures_error(details, ""):
         return None
     lessons = learned.of(api.name)
     if lessons.count > _MAX_LESSONS:

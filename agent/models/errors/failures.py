@@ -10,6 +10,7 @@ from email.utils import parsedate_to_datetime
 
 from agent.errors import ModelError, ModelRefused, ModelUnavailable
 from agent.models.errors.context_errors import ErrorDetails, length_error
+from agent.models.errors.picture_errors import pictures_error
 from agent.models.transport.redaction import redact
 
 # What helps a user of the page; the commands say it in their words
@@ -70,7 +71,8 @@ def to_model_error(failure: Failure, endpoint: Endpoint) -> ModelError:
     details = parse_error_body(failure.body, endpoint.key)
     status, message = failure.status, _truncate(details.text)
     if status is None or status in _LENGTH_STATUSES:
-        error = length_error(details, _error_message(failure, endpoint, message))
+        text = _error_message(failure, endpoint, message)
+        error = pictures_error(details, text) or length_error(details, text)
         if error is not None:
             return error
     if status in _TOOLS_STATUSES and _NO_TOOLS_PATTERN.search(details.text):

@@ -163,6 +163,40 @@ def test_older_pictures_are_replaced_by_their_description(studio: Studio) -> Non
     check_rebuilt(RunFolder.open(studio.path, run.id), steps=21)
 
 
+class FewPictures(ChatApi):
+    """A server that takes two pictures in a request."""
+
+    most_pictures = 2
+
+
+def test_a_server_that_takes_few_pictures_is_asked_once_and_then_gets_the_latest(
+    studio: Studio, tmp_path: Path
+) -> None:
+    (tmp_path / "task.png").write_bytes(png("black"))
+    few = replace(FAMILIES["openai-compatible"], apis=lambda: [FewPictures()])
+    turns = [[draw(f"{at}.png", colour), view(f"{at}.png")] for at, colour in enumerate(COLOURS)]
+    with serve(few, in_turns(*turns)) as server:
+        config = few.config(server, images="on")
+        run = studio.run("Draw.", inputs=[tmp_path / "task.png"], model=config)
+        submitted(run)
+    refused = [each for each in server.refusals if "At most 2" in each]
+    assert len(refused) == 1
+    stored = shown(run, studio)
+    assert [len(find_pictures(each.body)) for each in server.seen] == [1, 2, 2, 2, 2]
+    assert find_pictures(server.seen[-1].body) == stored[-2:]
+    assert "task.png (320 × 240 pixels): the model's endpoint takes no more pictures" in str(
+        server.seen[-1].body
+    )
+    notices = [each.text for each in recorded(run, studio) if isinstance(each, Notice)]
+    assert notices == [
+        "The endpoint refused 3 pictures in one request. From now on it gets 2 pictures, the "
+        "latest, and descriptions of the others."
+    ]
+    dropped = [each for each in recorded(run, studio) if isinstance(each, PicturesDropped)]
+    assert [len(each.pictures) for each in dropped] == [1, 1, 1]
+    check_rebuilt(RunFolder.open(studio.path, run.id), steps=5)
+
+
 def test_with_images_off_a_view_describes_and_nothing_is_sent(studio: Studio) -> None:
     family = FAMILIES["anthropic-4.7"]
     with serve(family, in_turns([draw("a.png", "red")], [view("a.png")])) as server:

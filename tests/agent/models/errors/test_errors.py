@@ -13,6 +13,7 @@ from agent.errors import (
     ModelError,
     ModelRefused,
     ModelUnavailable,
+    PicturesRefused,
 )
 from agent.models.base import ModelConfig
 from agent.models.errors.failures import Endpoint as Named
@@ -236,6 +237,24 @@ def test_an_excessive_max_tokens_is_recognized_for_every_server(status: int, mes
     error = error_of_status(status, message)
     assert isinstance(error, MaxTokensTooHigh)
     assert error.affordable == 7262
+
+
+@pytest.mark.parametrize(
+    ("message", "limit"),
+    [
+        ("At most 1 image(s) may be provided in one prompt.", 1),
+        ("Too many images in request. Maximum allowed is 8.", 8),
+        ("Too many images provided. This model supports up to 5 images", 5),
+        ("too many images and documents: 21 + 0 > 20", 20),
+        ("Total number of images exceeds the maximum of 30 images", 30),
+        ("messages.4.content.1.image.source.base64: image exceeds 5 MB maximum: 9 bytes", None),
+        ("Image too large: 9000 × 9000", None),
+    ],
+)
+def test_too_many_or_too_large_pictures_are_recognized(message: str, limit: int | None) -> None:
+    error = error_of_status(400, message)
+    assert isinstance(error, PicturesRefused)
+    assert error.limit == limit
 
 
 @pytest.mark.parametrize(

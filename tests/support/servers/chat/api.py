@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from tests.support.models.turns import Body, Call, Turn, call_chunks, chunk, cut, usage_fields
 from tests.support.servers.history import find_history_error
-from tests.support.servers.pictures import check_chat_content
+from tests.support.servers.pictures import check_chat_content, find_pictures
 from tests.support.servers.server import Api, Counts, Seen, command_of, refuse_if
 
 ReasoningField = Literal["", "reasoning_content", "reasoning"]
@@ -29,6 +29,8 @@ class ChatApi(Api):
     """Whether each assistant message with calls must have it, also where it was empty."""
     pictures_refused = ""
     """What it says of a picture; empty if it takes them."""
+    most_pictures = 1000
+    """The number of pictures that it takes in a request."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -83,6 +85,9 @@ class ChatApi(Api):
         self.check_parameters(body)
         for index, message in enumerate(body["messages"]):
             check_chat_content(message, index, self.pictures_refused)
+        too_many = len(find_pictures(body["messages"])) > self.most_pictures
+        limit = f"At most {self.most_pictures} image(s) may be provided in one prompt."  # vLLM
+        refuse_if(too_many, limit)
         self.check_messages(body["messages"], body)
 
     def read(self, body: Body) -> Seen:
