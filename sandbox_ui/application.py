@@ -27,6 +27,7 @@ from sandbox_ui.auth.middleware import AuthMiddleware
 from sandbox_ui.experiments.inputs import delete_unrecorded_drafts
 from sandbox_ui.experiments.listing import RunListing
 from sandbox_ui.experiments.manager import ExperimentManager
+from sandbox_ui.experiments.reading.questions import Questions
 from sandbox_ui.experiments.registry import ExperimentRegistry
 from sandbox_ui.history.catalog import Catalog
 from sandbox_ui.history.expiry import ExpiryJob
@@ -52,6 +53,7 @@ from sandbox_ui.routes.experiments import ExperimentRoutes
 from sandbox_ui.routes.history import HistoryRoutes
 from sandbox_ui.routes.info import InfoRoutes
 from sandbox_ui.routes.models import ModelRoutes
+from sandbox_ui.routes.questions import QuestionRoutes
 from sandbox_ui.routes.recorded_runs.examples import ExampleRoutes
 from sandbox_ui.routes.recorded_runs.forks import ForkRoutes
 from sandbox_ui.routes.recorded_runs.imports import ImportRoutes
@@ -175,6 +177,7 @@ class Services:
             AuthRoutes(self.identities),
             ShareLinkRoutes(runs, self.experiments, self.identities),
             ExperimentRoutes(self.experiments, runs, self.closing),
+            QuestionRoutes(Questions(self.experiments, self.settings), self.experiments),
             RunRoutes(RunService(runs, self.settings), self.closing),
             RequestRoutes(runs),
             SteeringRoutes(runs),

@@ -53,6 +53,7 @@ _MODE_DETAILS = {"plain": "documents in the prompt", "sandbox": "documents as fi
 _HIDDEN_SETTINGS = ("baseUrl", "extraBody")
 _NOTHING_TO_DO = {
     "canEdit": False, "canResume": False, "canRetry": False, "elsewhere": "", "note": "",
+    "scanning": {},
 }  # fmt: skip
 _MAX_ANSWER = 20_000
 _MAX_TASK_TITLE, _MAX_REASON, _MAX_EXTRACTED = 120, 300, 60

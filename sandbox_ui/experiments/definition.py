@@ -152,7 +152,7 @@ def judge_of(asked: JudgeRequest, settings: Settings) -> Judge:
     url = settings.base_url if asked.base_url is None else asked.base_url
     return Judge(
         model=asked.model.strip() or settings.model,
-        base_url=_stored_url(url.strip(), settings),
+        base_url=stored_url(url.strip(), settings),
         prompt=asked.prompt,
         votes=asked.votes,
         temperature=asked.temperature,
@@ -201,7 +201,7 @@ def require_models(
             raise UsageError(f"{member.label}: {error}") from error
 
 
-def _stored_url(url: str, settings: Settings) -> str:
+def stored_url(url: str, settings: Settings) -> str:
     """Return the URL as it is stored: empty for the studio's, and without a query."""
     if not url or same_endpoint(url, settings.base_url):
         return ""
@@ -225,7 +225,7 @@ def _parsed(at: int, asked: Mapping[str, Any], settings: Settings) -> tuple[Memb
     url = "" if spec.model == BUILTIN_ID else url
     values = {each.name: getattr(spec, each.name) for each in fields(spec)} | {
         "label": label.strip(),
-        "base_url": _stored_url(url.strip(), settings),
+        "base_url": stored_url(url.strip(), settings),
         "model": (spec.model or settings.model) if url else BUILTIN_ID,
     }
     return Member(**values), wanted
@@ -247,7 +247,7 @@ def _stored_request(member: Member, given: KeyRequest | None, settings: Settings
     if given is None:
         return _request_of(member, None, "")
     url = given.base_url
-    if url is not None and _stored_url(url.strip(), settings) != member.base_url:
+    if url is not None and stored_url(url.strip(), settings) != member.base_url:
         raise UsageError(
             f"{member.label}: this is not the endpoint that was used before, "
             f"{member.base_url or 'the studio’s'}."

@@ -16,6 +16,7 @@ from typing import Any
 from agent.experiments.description import cell_to_json, describe
 from agent.experiments.folder import ExperimentFolder, RunEntry
 from agent.experiments.outcomes import Cell, OutcomeName, Summaries, cell_of, counts_of
+from agent.experiments.scan.scanner import Scanner
 from agent.grading.checks import JudgeAccess
 from sandbox_ui.experiments.observed import ObservedRuns
 
@@ -57,6 +58,7 @@ class LiveExperiment:
         reason: Why runs could not be started by what carried it out last.
         started: How many runs were done when it was started or continued, and when.
         judge: The judge whose votes are still needed, with its key.
+        scanners: What asks or asked the questions about its runs, by question.
         listeners: What is called, from any thread, when it has changed.
     """
 
@@ -71,6 +73,7 @@ class LiveExperiment:
         self.reason = ""
         self.started = 0, 0.0
         self.judge: JudgeAccess | None = None
+        self.scanners: dict[str, Scanner] = {}
         self._by_run = {entry.run: entry for entry in folder.runs()}
         self._open = set(self._by_run)  # runs of another process that had not ended
         self._seen_running = False
@@ -111,6 +114,20 @@ class LiveExperiment:
         """Tell the followers that it has changed."""
         for listener in list(self.listeners):
             listener()
+
+    def changed(self) -> None:
+        """Describe it anew, and tell the followers."""
+        self.forget_overview()
+        self.notify()
+
+    @property
+    def asked(self) -> list[str]:
+        """The questions that are being asked."""
+        return [id for id, scanner in list(self.scanners.items()) if not scanner.is_over]
+
+    def is_asked(self, question: str) -> bool:
+        """Whether a question is being asked."""
+        return question in self.asked
 
     def run_ids(self) -> Collection[str]:
         """Return the ids of the runs."""
@@ -250,7 +267,5 @@ class LiveExperiment:
 def without_cells(described: dict[str, Any]) -> dict[str, Any]:
     """Return a description without its tasks and cells."""
     return {
-        name: each
-        for name, each in described.items()
-        if name not in ("tasks", "cells", "columns", "filters")
+        name: each for name, each in described.items() if name not in ("tasks", "cells", "columns")
     }

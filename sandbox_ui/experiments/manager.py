@@ -83,6 +83,9 @@ class ExperimentManager:
             running = list(self._executions.values())
         for execution in running:
             execution.close(_JOIN_SECONDS)
+        for live in self.registry.known():
+            for scanner in list(live.scanners.values()):
+                scanner.stop.set()
 
     def create(self, request: ComparisonRequest | EvaluationRequest, user: User) -> str:
         """Start an experiment; return its id. The draft with its inputs is deleted."""
@@ -199,7 +202,7 @@ class ExperimentManager:
 
     def stop(self, experiment: str, member: int | None = None) -> None:
         """Stop the runs of one member or of all, and start no more of them."""
-        live = self._own(experiment)
+        live = self.own(experiment)
         folder = live.folder
         if member is not None and not 0 <= member < len(folder.definition.members):
             raise RunError("There is no such member.")
@@ -232,20 +235,25 @@ class ExperimentManager:
 
     def rename(self, experiment: str, title: str) -> str:
         """Change the title, or restore the default if it is empty; return the new title."""
-        live = self._own(experiment)
+        live = self.own(experiment)
         live.folder.set_title(title)
         self._changed(live)
         return title_of(live.folder)
 
     def label(self, experiment: str, entry: LabelEntry) -> None:
         """Record what a rater says of a run, which appears on every page."""
-        live = self._own(experiment)
+        live = self.own(experiment)
         known = live.entry(entry.run)
         if known is None:
             raise RunError(f"This run does not belong to the {live.folder.kind}.")
         live.folder.labels.add(entry)
         live.forget_overview()
         self._refresh(live, [(known.task, known.member)])
+
+    def refresh_run(self, live: LiveExperiment, run: str) -> None:
+        """Compute the cell of a run again, and notify the followers."""
+        with suppress(StudioError):  # it was deleted, or the history is locked
+            self._refresh(live, live.places_of([run]))
 
     def labels_of(self, experiment: str, runs: Collection[str]) -> dict[str, list[dict[str, Any]]]:
         """Return what each rater says of some runs, by run."""
@@ -254,7 +262,7 @@ class ExperimentManager:
 
     def pin(self, experiment: str, pinned: bool) -> bool:
         """Pin or unpin an experiment and its runs, which protects them; return the new state."""
-        live = self._own(experiment)
+        live = self.own(experiment)
         for run in live.run_ids():
             with suppress(RunError):  # it was deleted
                 self._catalog.pin(run, pinned)
@@ -271,6 +279,8 @@ class ExperimentManager:
         folder = live.folder
         if folder.pinned:
             raise RunPinned(f"This {folder.kind} is pinned. Unpin it, then delete it.")
+        for scanner in live.scanners.values():
+            scanner.stop.set()
         own = [run for run in live.run_ids() if self._belongs(run, experiment)]
         freed = 0
         if with_runs:
@@ -457,6 +467,10 @@ class ExperimentManager:
             "note": "" if idle else self._note(definition),
             "testing": execution.testing if execution else [],
             "elsewhere": elsewhere,
+            "scanning": {
+                id: {"running": not each.is_over, "problem": each.problem}
+                for id, each in list(live.scanners.items())
+            },
             **self.progress(live),
         }
 
@@ -494,8 +508,8 @@ class ExperimentManager:
         source = live.observed or self._catalog.history
         return source.summaries(live.run_ids() if runs is None else runs)
 
-    def _own(self, experiment: str) -> LiveExperiment:
-        """Return an experiment. Raises ``RunActive`` if another process uses it."""
+    def own(self, experiment: str) -> LiveExperiment:
+        """Return an experiment of this process. Raises ``RunActive`` if another one uses it."""
         live = self.registry.get(experiment)
         if live.observed is not None:
             raise RunActive(_where(live))
@@ -503,7 +517,7 @@ class ExperimentManager:
 
     def _idle(self, experiment: str, *, advice: str = "") -> LiveExperiment:
         """Return an experiment. Raises ``RunActive``, with advice, if it is in progress."""
-        live = self._own(experiment)
+        live = self.own(experiment)
         if self.is_running(live):
             raise RunActive(f"This {live.folder.kind} is in progress.{advice}")
         return live

@@ -5,6 +5,7 @@ import { h, hasChanged, icon, iconButton, isModified, plainClick, setIcon } from
 import { Run } from "../core/run/run.js";
 import { RunStrip } from "../capabilities/run_strip.js";
 import { RunThread } from "../timeline/thread.js";
+import { RunAnswers } from "./reading/run_answers.js";
 import { RunLabels } from "./reading/run_labels.js";
 import { openRun } from "../core/view.js";
 import { repetitionLabel, runOutcome, shownRun } from "./words.js";
@@ -160,6 +161,7 @@ class MemberColumn {
     this.note = h("p", { class: "column-note", hidden: true });
     this.place = h("div", { class: "thread-place" });
     this.labels = new RunLabels(url);
+    this.answers = new RunAnswers(url);
     const strip = h("div", { class: "run-capabilities", role: "group", "aria-label": "Capability usage", hidden: true });
     this.strip = new RunStrip(strip, (number) => this.thread?.goTo({ part: "step", step: number }));
     this.element = h(
@@ -167,6 +169,7 @@ class MemberColumn {
       { class: `column ${kind}`, id, tabindex: "-1", "aria-labelledby": `${id}-tab` },
       this.note,
       this.labels.element,
+      this.answers.element,
       strip,
       this.place,
     );
@@ -193,6 +196,7 @@ class MemberColumn {
     this.note.hidden = !note;
     this.showRun(note ? null : shown.run, label);
     this.labels.show(note ? null : shown, experiment);
+    this.answers.show(note ? null : shown, experiment);
   }
 
   showChooser({ runs, label }, shown) {

@@ -6,6 +6,9 @@ import { fetchJson } from "../core/loading/fetch.js";
 import { RunChart } from "./chart.js";
 import { Columns } from "./columns.js";
 import { Agreement } from "./reading/agreement.js";
+import { connectedEndpoint, openAskDialog } from "./reading/ask_dialog.js";
+import { filterText } from "./reading/filters.js";
+import { Questions } from "./reading/questions.js";
 import { Figure, ScoreTable } from "./results.js";
 import { ExperimentStream } from "./stream.js";
 import { Progress, Summary } from "./summary.js";
@@ -71,10 +74,22 @@ export class ExperimentPage {
       (task) => this.showTask(task),
       (kind, query) => apiUrl(`${this.path}/export.${kind}`, query),
     );
-    const tables = [new ScoreTable(), new MeasureTable(this.chosen), new Agreement(), this.cells];
+    const tables = [new ScoreTable(), new MeasureTable(this.chosen), new Agreement(), this.cells, this.questions()];
     const parts = [new Progress(), new NotCounted(this), this.keys, new Figure("evaluation"), ...tables];
     this.elements = [...parts.map(({ element }) => element), this.taskPlace];
     return [this.tools, ...parts];
+  }
+
+  /** Create the part of an evaluation that asks a model about the runs that the table shows. */
+  questions() {
+    const { filter } = this.cells;
+    const refresh = async () => this.show({ ...this.experiment, ...(await fetchJson(`${this.url("")}?overview=1`)) });
+    return new Questions({
+      onAsk: () => openAskDialog({ url: this.url, filter: filterText(filter.filter), count: filter.shown.filter(({ run }) => run).length, onAsked: refresh }),
+      onStop: (id) => this.act(`questions/${id}/stop`),
+      onResume: (id) => this.act(`questions/${id}/resume`, connectedEndpoint()),
+      onValue: (key, value) => filter.choose(key, value),
+    });
   }
 
   /** Load the experiment and show it; try again if that fails. */

@@ -24,7 +24,7 @@ export class TaskTable {
     this.frame = 0;
     this.range = ""; // the rows that are drawn
     this.outcomes = h("div", { class: "outcome-filter", role: "group", "aria-label": "Filter by outcome" });
-    this.filter = new RunFilter(() => this.showRows(), exportUrl);
+    this.filter = new RunFilter((options) => this.showRows(options), exportUrl);
     this.status = h("p", { class: "dim filter-status", role: "status" });
     this.head = h("thead");
     this.body = h("tbody");
@@ -52,7 +52,7 @@ export class TaskTable {
   show(evaluation) {
     const before = this.evaluation;
     this.evaluation = evaluation;
-    if (before?.tasks === evaluation.tasks && before.cells === evaluation.cells) return;
+    if (before?.tasks === evaluation.tasks && before.cells === evaluation.cells && before.filters.length === evaluation.filters.length) return;
     if (before?.tasks !== evaluation.tasks) this.build(evaluation);
     this.filter.show(evaluation);
     this.showRows({ keepPlace: before?.tasks === evaluation.tasks });
@@ -154,7 +154,9 @@ export class TaskTable {
       h("span", { dir: "auto" }, title),
     );
     const classOf = (column) => (this.places.cells.has(`${index} ${column}`) ? null : "apart");
-    const found = members.map((member, column) => h("td", { class: classOf(column) }, cell(cells[index][column], member, this.place(row, column))));
+    const found = members.map((member, column) =>
+      h("td", { class: classOf(column) }, cell(cells[index][column], member, this.place(row, column), this.filter.question)),
+    );
     return h("tr", { "aria-rowindex": String(row + 2) }, h("th", { scope: "row" }, name), ...found);
   }
 
@@ -234,15 +236,20 @@ export class TaskTable {
 
 const placeOf = (cell) => cell.dataset.at.split(" ").map(Number);
 
-/** The cell of a task and a member; `place` are its attributes by its place. */
-function cell({ outcome, score, runs }, member, place) {
+/** The cell of a task and a member; `place` are its attributes by its place, `question` the key of the answers that it shows. */
+function cell({ outcome, score, runs }, member, place, question) {
   const { text, mark, tone } = OUTCOMES[outcome];
+  const answers = question ? [...new Set(runs.map((run) => run[question]).filter(Boolean))].join(", ") : "";
   const several = runs.length > 1 || outcome === "partial";
   const reason = runs.map((run) => run.reason).find(Boolean);
   const read = runs.length === 1 && runs[0].extracted ? `Read as “${runs[0].extracted}” (${runs[0].grader}).` : null;
-  const described = [text, score === null ? "" : `score ${percent(score, 0)}`, runs.length > 1 ? plural(runs.length, "run") : ""].filter(Boolean);
+  const described = [text, score === null ? "" : `score ${percent(score, 0)}`, runs.length > 1 ? plural(runs.length, "run") : "", answers].filter(Boolean);
   const attributes = { class: "cell", "data-tone": tone, "aria-label": `${member.label}: ${described.join(", ")}`, title: reason ?? read, ...place };
-  const content = [h("i", { "aria-hidden": "true" }, mark), h("span", {}, several && score !== null ? percent(score, 0) : text)];
+  const content = [
+    h("i", { "aria-hidden": "true" }, mark),
+    h("span", {}, several && score !== null ? percent(score, 0) : text),
+    answers ? h("small", { class: "cell-answer", dir: "auto" }, answers) : null,
+  ];
   if (runs.length === 1) return h("a", { ...attributes, href: runUrl(runs[0].run) }, ...content);
   return h("button", { ...attributes, "aria-disabled": runs.length ? null : "true", "aria-haspopup": runs.length ? "menu" : null }, ...content);
 }

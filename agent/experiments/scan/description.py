@@ -48,6 +48,18 @@ def answers_of_run(answers: Iterable[Answer]) -> dict[str, Any]:
     return found
 
 
+def answers_to_json(answers: Iterable[Answer]) -> list[dict[str, Any]]:
+    """Return the answers about a run as the page shows them."""
+    return [
+        {
+            "question": each.question, "answer": each.answer, "step": each.step,
+            "quote": each.quote, "reason": each.reason, "citation": each.citation,
+            "error": each.error,
+        }
+        for each in answers
+    ]  # fmt: skip
+
+
 def value_of(answer: Answer) -> str:
     """Return an answer in a few words, as it is filtered and grouped."""
     return "error" if answer.error else answer.answer[:80]

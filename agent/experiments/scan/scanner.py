@@ -62,8 +62,12 @@ def estimate(folder: ExperimentFolder, question: Question, price: Price | None) 
 
 
 def missing(folder: ExperimentFolder, question: Question) -> list[str]:
-    """Return the runs about which a question has no answer yet."""
-    return [run for run in question.runs if folder.scans.answer(question.id, run) is None]
+    """Return the runs about which a question has no answer yet; not those that were deleted."""
+    return [
+        run
+        for run in question.runs
+        if folder.scans.answer(question.id, run) is None and _journal(folder.data, run).exists()
+    ]
 
 
 def planned(folder: ExperimentFolder, question: Question) -> Question:
@@ -95,6 +99,7 @@ class Scanner:
     Attributes:
         problem: Why it ended before all runs had an answer; empty if it did not, or was stopped.
         failed: How many runs got no answer.
+        is_over: Whether nothing is asked any more.
     """
 
     def __init__(
@@ -111,6 +116,7 @@ class Scanner:
         self.stop = Stop()
         self.problem = ""
         self.failed = 0
+        self.is_over = False
 
     def run(self, concurrency: int = 4) -> None:
         """Ask about all runs that have no answer; return when it is over or was stopped."""

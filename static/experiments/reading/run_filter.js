@@ -17,6 +17,7 @@ const NO_VALUE = {
   noted: "No note",
   agreed: "Not by both",
 };
+const MAX_TITLE = 40; // characters
 const CHIPS = "outcome"; // the field that the task table's chips choose
 /** @type {[string, string, (value: number) => string][]} */
 const FIGURES = [
@@ -28,8 +29,11 @@ const FIGURES = [
   ["cost", "Cost", (value) => value.toFixed(4)],
 ];
 
+/** The title of a field in a control: a question may be long. */
+const shortTitle = (title, isLower = true) => (title.length > MAX_TITLE ? `${title.slice(0, MAX_TITLE - 1)}…` : isLower ? title.toLowerCase() : title);
+
 export class RunFilter {
-  /** `onChange()` is called when another filter is chosen; `exportUrl(kind, query)` is the address of an export. */
+  /** `onChange({ keepPlace })` is called when another filter or group is chosen; `exportUrl(kind, query)` is the address of an export. */
   constructor(onChange, exportUrl) {
     this.onChange = onChange;
     this.exportUrl = exportUrl;
@@ -46,27 +50,38 @@ export class RunFilter {
     this.exports = h("span", { class: "filter-exports", hidden: true });
     this.by = h("select", { "aria-label": "Group by", onchange: () => this.groupBy(this.by.value) });
     this.element = h("div", {}, this.details, this.groups);
-    this.inputs = new Map(); // field → its select, or the two numbers of its range
+    this.inputs = new Map(); // field → its control, see `control`
   }
 
   /** Take in an evaluation, of which the tasks or the cells are others. */
   show(evaluation) {
     this.evaluation = evaluation;
-    if (!this.fields) this.build(evaluation);
+    if (!this.fields || this.fields.length !== evaluation.filters.length) this.build(evaluation);
     this.items = itemsOf(evaluation);
     this.apply();
   }
 
+  /** Create the controls of the fields that the server names; a question that is asked is one more. */
   build({ filters }) {
+    const isFirst = !this.fields;
     this.fields = filters;
     const address = new URLSearchParams(location.search);
-    this.filter = parseFilter(address.get("filter") ?? "", filters);
-    const grouped = filters.find(({ key }) => key === address.get("group"))?.key ?? "";
-    this.by.append(h("option", { value: "" }, "No groups"), ...filters.map(({ key, title }) => h("option", { value: key }, `By ${title.toLowerCase()}`)));
-    this.by.value = grouped;
-    if (Object.keys(this.filter).length || grouped) this.details.open = true;
-    for (const field of filters) if (field.key !== CHIPS) this.inputs.set(field.key, this.control(field));
-    this.controls.append(...[...this.inputs.values()].map(({ element }) => element), this.by, this.clear);
+    const group = isFirst ? address.get("group") : this.by.value;
+    if (isFirst) this.filter = parseFilter(address.get("filter") ?? "", filters);
+    this.by.replaceChildren(
+      h("option", { value: "" }, "No groups"),
+      ...filters.map(({ key, title }) => h("option", { value: key }, `By ${shortTitle(title)}`)),
+    );
+    this.by.value = filters.some(({ key }) => key === group) ? group : "";
+    if (isFirst && (this.isActive || this.by.value)) this.details.open = true;
+    this.inputs = new Map(filters.filter(({ key }) => key !== CHIPS).map((field) => [field.key, this.control(field)]));
+    this.controls.replaceChildren(...[...this.inputs.values()].map(({ element }) => element), this.by, this.clear);
+  }
+
+  /** The question whose answers the table shows: the one that is filtered or grouped by, else the last. */
+  get question() {
+    const scans = this.fields.map(({ key }) => key).filter((key) => key.startsWith("scan:"));
+    return scans.find((key) => key === this.by.value || key in this.filter) ?? scans.at(-1) ?? null;
   }
 
   /** The control of a field: { element, show() }. */
@@ -88,7 +103,7 @@ export class RunFilter {
       select.hidden = counts.length < 2 && !chosen;
       if (hasChanged(select, counts)) {
         const options = counts.map(([value, count]) => h("option", { value }, `${this.valueText(field.key, value)} (${formatNumber(count)})`));
-        select.replaceChildren(h("option", { value: "" }, `${field.title}: all`), ...options);
+        select.replaceChildren(h("option", { value: "" }, `${shortTitle(field.title, false)}: all`), ...options);
       }
       select.value = chosen;
     };
@@ -129,6 +144,7 @@ export class RunFilter {
     this.by.value = key;
     this.remember();
     this.drawGroups();
+    this.onChange({ keepPlace: true });
   }
 
   /** Keep filter and grouping in the URL, which can be shared. */
