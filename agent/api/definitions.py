@@ -118,18 +118,22 @@ def create_evaluation(
     """Create the folder of a new evaluation."""
     presets.check_name(wanted.preset)
     loaded = load_configured(wanted.listed, wanted)
-    judge = wanted.judge
-    if isinstance(judge, str):
-        judge = Judge(model=judge, votes=DEFAULT_VOTES)
-    if judge is not None:
-        judge = presets.follow_judge(judge, wanted.preset)
     evaluation = Experiment(
         members=_members_of(wanted.members, settings, wanted.models),
         repetitions=wanted.repeat if isinstance(wanted.repeat, int) else 1,
-        judge=judge, concurrency=4 if concurrency is None else concurrency,
+        judge=_judge_of(wanted, wanted.preset),
+        concurrency=4 if concurrency is None else concurrency,
     )  # fmt: skip
     check(evaluation, loaded)
     return ExperimentFolder.create(data, evaluation, loaded, wanted.title)
+
+
+def _judge_of(wanted: Wanted, preset: str) -> Judge | None:
+    """Return the judge that is asked for, with a preset's settings where it has none of its own."""
+    judge = wanted.judge
+    if isinstance(judge, str):
+        judge = Judge(model=judge, votes=DEFAULT_VOTES)
+    return presets.follow_judge(judge, preset) if judge else None
 
 
 def load_configured(names: "Sequence[str | Suite]", wanted: Wanted) -> list[Suite]:
@@ -186,7 +190,7 @@ def open_to_extend(
     preset = wanted.preset or next((each.preset for each in known.suites), "")
     asks = wanted.listed or wanted.data or wanted.limit is not None
     loaded = load_configured(names, replace(wanted, preset=preset)) if asks else []
-    extend(folder, members, loaded)
+    extend(folder, members, loaded, _judge_of(wanted, preset))
     return folder
 
 

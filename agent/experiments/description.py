@@ -267,6 +267,7 @@ def _evaluation(
         "domains": [each["domain"] for each in results if each["domain"] not in (ALL, MEAN)],
         "preset": _preset_to_json(definition),
         "concurrency": definition.concurrency,
+        "merged": definition.from_runs,
         "judge": judge and _judge_to_json(judge) | judge_figures(folder) | {
             "prompt": judge.prompt or "\n\n".join(prompts),
         },

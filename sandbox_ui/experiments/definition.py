@@ -10,6 +10,7 @@ from typing import Any
 
 from agent.errors import ModelRefused, RunError, UsageError
 from agent.experiments import suites as known_suites
+from agent.experiments.combine.extend import with_members
 from agent.experiments.experiment import (
     ExpectedAnswer,
     Experiment,
@@ -35,6 +36,7 @@ from sandbox_ui.experiments.request import (
     ComparisonRequest,
     EvaluationRequest,
     ExpectedRequest,
+    ExtendRequest,
     JudgeRequest,
     KeyRequest,
     Participants,
@@ -80,7 +82,7 @@ def define(
 
 @contextmanager
 def loaded_suites(
-    request: EvaluationRequest, uploads: Workspace | None, user: User
+    request: EvaluationRequest | ExtendRequest, uploads: Workspace | None, user: User, preset: str
 ) -> Iterator[list[Suite]]:
     """Yield the suites that a request asks for; their documents are read within the block."""
     if any(each.path for each in request.suites) and not user.operator:
@@ -88,17 +90,19 @@ def loaded_suites(
     with tempfile.TemporaryDirectory(prefix="suites-") as folder:
         if uploads is not None and any(each.upload for each in request.suites):
             _copy_uploads(uploads, Path(folder))
-        yield [_load(each, Path(folder), request) for each in request.suites]
+        yield [_load(each, Path(folder), request, preset) for each in request.suites]
 
 
-def _load(asked: SuiteRequest, uploads: Path, request: EvaluationRequest) -> Suite:
+def _load(
+    asked: SuiteRequest, uploads: Path, request: EvaluationRequest | ExtendRequest, preset: str
+) -> Suite:
     path = Path(asked.path).expanduser() if asked.path else None
     if asked.upload:
         path = uploads / str(RelPath(asked.upload))  # it stays below the uploads
         if not path.exists():
             raise UsageError(f"{asked.name}: “{asked.upload}” was not uploaded.")
     suite, limit = known_suites.load(asked.name, path), asked.limit or request.limit
-    suite = presets.follow(suite if limit is None else suite.first(limit), request.preset)
+    suite = presets.follow(suite if limit is None else suite.first(limit), preset)
     return replace(
         suite,
         extraction=asked.extraction or suite.extraction,
@@ -167,19 +171,55 @@ def continued(
 ) -> Participants:
     """Return the requests with which an experiment is continued."""
     members, judge = folder.definition.members, folder.definition.judging
+    url = judge.base_url or None if judge else None
+    participants = Participants(
+        _stored_requests(members, request.members, settings),
+        _judge_request(judge, url, request.judge_api_key),
+    )
+    require_models(folder.tasks[0].text, members, participants, settings, user)
+    return participants
+
+
+def extended(
+    folder: ExperimentFolder, request: ExtendRequest, preset: str, settings: Settings, user: User
+) -> tuple[tuple[Member, ...], Judge | None, Participants]:
+    """Return an evaluation's members with those that a request adds, its judge, and all requests.
+
+    A member that is known already is not added again.
+    """
+    known, judge, given = folder.definition.members, folder.definition.judge, request.judge
+    if judge and given:
+        raise UsageError(f"Answers are decided by {judge.model} already. Leave the judge out.")
+    parsed = [_parsed(at, each, settings) for at, each in enumerate(request.members)]
+    members = with_members(known, [member for member, _ in parsed])
+    bare = [replace(each, label="") for each in known]
+    asked = [each for member, each in parsed if replace(member, label="") not in bare]
+    added = [
+        _request_of(member, each.spec.base_url, each.key)
+        for member, each in zip(members[len(known) :], asked, strict=True)
+    ]
+    if given:
+        judge = presets.follow_judge(judge_of(given, settings), preset)
+        judging = _judge_request(judge, given.base_url, given.api_key)
+    else:
+        judging = _judge_request(judge, (judge and judge.base_url) or None, request.judge_api_key)
+    participants = Participants([*_stored_requests(known, request.keys, settings), *added], judging)
+    require_models(folder.tasks[0].text, members, participants, settings, user)
+    return members, judge, participants
+
+
+def _stored_requests(
+    members: Sequence[Member], keys: Sequence[KeyRequest], settings: Settings
+) -> list[RunRequest]:
+    """Return the requests of members that are known, with their keys."""
     given: dict[int, KeyRequest] = {}
-    for each in request.members:
+    for each in keys:
         if not 0 <= each.index < len(members):
             raise UsageError(f"There is no member with the index {each.index}.")
         given[each.index] = each
-    wanted = [
+    return [
         _stored_request(member, given.get(index), settings) for index, member in enumerate(members)
     ]
-    url = judge.base_url or None if judge else None
-    judging = _judge_request(judge, url, request.judge_api_key)
-    participants = Participants(wanted, judging)
-    require_models(folder.tasks[0].text, members, participants, settings, user)
-    return participants
 
 
 def require_models(

@@ -8,15 +8,18 @@ import secrets
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from agent.experiments.combine.extend import extend
 from agent.experiments.description import cell_to_json, describe
+from agent.experiments.experiment import Judge, Member
 from agent.experiments.folder import ExperimentFolder, RunEntry
 from agent.experiments.outcomes import Cell, OutcomeName, Summaries, cell_of, counts_of
 from agent.experiments.scan.scanner import Scanner
+from agent.experiments.suite import Suite
 from agent.grading.checks import JudgeAccess
 from sandbox_ui.experiments.observed import ObservedRuns
 
@@ -154,6 +157,15 @@ class LiveExperiment:
             self._by_run[run] = self.folder.add_run(task, member, repetition, run)
             if earlier is not None:
                 self._by_run.pop(earlier.run, None)
+
+    def extend(
+        self, members: Sequence[Member], suites: Sequence[Suite], judge: Judge | None
+    ) -> tuple[int, int]:
+        """Add members and tasks; see ``agent.experiments.combine.extend``. Followers reload."""
+        with self._lock:
+            added = extend(self.folder, members, suites, judge)
+            self._epoch, self._overview = secrets.token_hex(4), None
+            return added
 
     def read_further(self, *, running: bool) -> set[Place]:
         """Read what another process has added; return the cells that may have changed."""

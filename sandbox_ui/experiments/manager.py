@@ -2,28 +2,48 @@
 
 import threading
 import time
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, replace
+from types import MappingProxyType
 from typing import Any
 
 from agent.data_folder import is_in_use
-from agent.errors import QuotaExceeded, RunActive, RunError, RunPinned, StudioError
+from agent.errors import (
+    QuotaExceeded,
+    RunActive,
+    RunError,
+    RunPinned,
+    StorageFull,
+    StudioError,
+    UsageError,
+)
 from agent.events import now
 from agent.experiments import process
+from agent.experiments.combine.extend import grown, runs_by_suite
+from agent.experiments.combine.merge import merge
 from agent.experiments.description import title_of
-from agent.experiments.experiment import Experiment, Kind, remaining_seconds
-from agent.experiments.folder import Key, RunEntry
+from agent.experiments.experiment import (
+    Experiment,
+    Judge,
+    Kind,
+    Member,
+    SuiteInfo,
+    remaining_seconds,
+)
+from agent.experiments.folder import ExperimentFolder, Key, RunEntry
 from agent.experiments.outcomes import has_answer, infrastructure, missing
-from agent.experiments.preflight.checks import preflight
+from agent.experiments.preflight.checks import Preflight, preflight
 from agent.experiments.publish.publication import published
 from agent.experiments.reading.labels import LabelEntry
 from agent.experiments.schedule import is_builtin
 from agent.experiments.scoring import is_stored, judge_access
+from agent.experiments.suite import Suite
+from agent.experiments.suites import presets
 from agent.runs.summary import Summary
 from agent.settings import Settings
 from sandbox_ui.auth.user import User
-from sandbox_ui.experiments.definition import continued, define, loaded_suites
+from sandbox_ui.experiments.definition import continued, define, extended, loaded_suites
 from sandbox_ui.experiments.execution import Execution
 from sandbox_ui.experiments.inputs import (
     describe_inputs,
@@ -36,6 +56,7 @@ from sandbox_ui.experiments.registry import ExperimentRegistry
 from sandbox_ui.experiments.request import (
     ComparisonRequest,
     EvaluationRequest,
+    ExtendRequest,
     Participants,
     ResumeRequest,
 )
@@ -52,6 +73,10 @@ _MAX_RUNNING = {"comparison": 20, "evaluation": 5}
 _BUILTIN_NOTE = (
     "The built-in model answers one run at a time, so its runs are carried out one after the other."
 )
+
+
+_Extension = tuple[ExperimentFolder, tuple[Member, ...], list[Suite], Judge | None, Participants]
+"""An evaluation, its members with the new ones, suites, its judge, and the requests of all."""
 
 
 class ExperimentManager:
@@ -105,22 +130,32 @@ class ExperimentManager:
         """
         uploads = self._runs.workspace(request.inputs) if request.inputs else None
         settings = self._settings
-        with loaded_suites(request, uploads, user) as suites:
+        with loaded_suites(request, uploads, user, request.preset) as suites:
             definition, participants = define(request, suites, settings, user)
-            text = suites[0].tasks[0].text
-            models = {
-                at: model_for(each.for_task(text), settings, user)
-                for at, each in enumerate(participants.members)
-            }
-            asked = participants.judge
-            judge = judge_access(
-                definition.judge, model_for(asked, settings, user) if asked else None
-            )
-            found = preflight(
-                definition, suites, models, judge, settings, [settings.data],
-                definition.concurrency, owner=user.id,
-            )  # fmt: skip
-        return found.to_json()
+            found = self._preflight(definition, suites, participants, user)
+            kept = tuple(SuiteInfo.of(each, "") for each in suites)
+        departures = presets.departures(replace(definition, suites=kept))
+        return found.to_json() | {"preset": request.preset, "departures": departures}
+
+    def _preflight(
+        self,
+        definition: Experiment,
+        suites: Sequence[Suite],
+        participants: Participants,
+        user: User,
+        done: Mapping[tuple[str, int], int] = MappingProxyType({}),
+    ) -> Preflight:
+        settings, text = self._settings, suites[0].tasks[0].text
+        models = {
+            at: model_for(each.for_task(text), settings, user)
+            for at, each in enumerate(participants.members)
+        }
+        asked = participants.judge
+        judge = judge_access(definition.judge, model_for(asked, settings, user) if asked else None)
+        return preflight(
+            definition, suites, models, judge, settings, [settings.data],
+            definition.concurrency, owner=user.id, done=done,
+        )  # fmt: skip
 
     def create_from_runs(self, run_ids: Sequence[str], title: str, user: User) -> str:
         """Compare runs of the same task and inputs that exist; return the comparison's id."""
@@ -233,6 +268,63 @@ class ExperimentManager:
             raise RunError(f"No run of this {live.folder.kind} failed by an infrastructure error.")
         self._continue(live, todo, request, user)
 
+    def extend(self, experiment: str, request: ExtendRequest, user: User) -> dict[str, int]:
+        """Add members and tasks to an evaluation and start their runs; return how many of each.
+
+        The draft with its uploads is deleted.
+        """
+        with self._extension(experiment, request, user) as (folder, members, suites, judge, asked):
+            self._require_capacity(folder.owner, folder.kind)
+            self._runs.admission.check_start(folder.owner, folder.tasks[0].text)
+            with self._lock:
+                live = self._idle(experiment)
+                try:
+                    added = live.extend(members, suites, judge)
+                except OSError as error:
+                    raise StorageFull(f"Nothing can be added: {error.strerror}.") from error
+        if added == (0, 0):
+            raise UsageError("The evaluation has these members and tasks already.")
+        if request.inputs:
+            self._catalog.discard_draft(request.inputs)
+        todo = missing(folder, self._load(live, running=False))
+        self._carry_out(live, todo, asked, user)
+        return {"members": added[0], "tasks": added[1]}
+
+    def check_extension(
+        self, experiment: str, request: ExtendRequest, user: User
+    ) -> dict[str, Any]:
+        """Return what new runs need and what they will take; nothing is added or started."""
+        with self._extension(experiment, request, user) as (folder, members, suites, judge, asked):
+            found = grown(folder, members, suites, judge)
+            checked = self._preflight(
+                found.definition, found.suites, asked, user, runs_by_suite(folder)
+            )
+        return checked.to_json() | {"preset": "", "departures": []}
+
+    @contextmanager
+    def _extension(
+        self, experiment: str, request: ExtendRequest, user: User
+    ) -> Iterator[_Extension]:
+        """Yield what a request adds to an evaluation; documents are read within the block."""
+        folder = self._idle(experiment).folder
+        if not folder.definition.suites:
+            raise UsageError("Only an evaluation takes further members and tasks.")
+        uploads = self._runs.workspace(request.inputs) if request.inputs else None
+        preset = next((each.preset for each in folder.definition.suites), "")
+        with loaded_suites(request, uploads, user, preset) as suites:
+            members, judge, asked = extended(folder, request, preset, self._settings, user)
+            yield folder, members, suites, judge, asked
+
+    def merge(self, evaluations: Sequence[str], title: str) -> str:
+        """Make one evaluation of the runs of several, all of one user; return its id."""
+        folders = [self._idle(each).folder for each in evaluations]
+        if len({each.owner for each in folders}) > 1:
+            raise UsageError("The evaluations belong to different users.")
+        try:
+            return merge(folders, title).id
+        except OSError as error:
+            raise StorageFull(f"They cannot be merged: {error.strerror}.") from error
+
     def rename(self, experiment: str, title: str) -> str:
         """Change the title, or restore the default if it is empty; return the new title."""
         live = self.own(experiment)
@@ -331,7 +423,7 @@ class ExperimentManager:
         self, request: EvaluationRequest, user: User
     ) -> tuple[LiveExperiment, Participants]:
         uploads = self._runs.workspace(request.inputs) if request.inputs else None
-        with loaded_suites(request, uploads, user) as suites:
+        with loaded_suites(request, uploads, user, request.preset) as suites:
             definition, participants = define(request, suites, self._settings, user)
             self._runs.admission.check_start(user.id, suites[0].tasks[0].text)
             live = self.registry.create(definition, suites, request.title)

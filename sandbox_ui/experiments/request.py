@@ -112,6 +112,25 @@ class ResumeRequest(StrictRequest):
     judge_api_key: str = ""
 
 
+class ExtendRequest(StrictRequest):
+    """What is added to an evaluation: members and suites as for a new one, known ones' keys."""
+
+    members: Few[dict[str, Any]] = []
+    suites: Few[SuiteRequest] = []
+    inputs: str = ""
+    limit: int | None = Field(None, ge=1)
+    judge: JudgeRequest | None = None
+    keys: Few[KeyRequest] = []
+    judge_api_key: str = ""
+
+
+class MergeRequest(StrictRequest):
+    """The ids of the evaluations that become one."""
+
+    evaluations: Few[str]
+    title: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Participants:
     """The requests with which the members and the judge are called; they have keys."""

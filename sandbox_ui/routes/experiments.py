@@ -31,6 +31,8 @@ from sandbox_ui.experiments.request import (
     ComparisonRequest,
     EvaluationRequest,
     ExperimentRequest,
+    ExtendRequest,
+    MergeRequest,
     ResumeRequest,
     parse,
 )
@@ -95,6 +97,37 @@ class ExperimentRoutes(Routes):
             await run_sync(access.require_edit, asked.inputs)
         async with self._limiter.slot(access.limiter_key):
             return json_response(await run_sync(self._manager.check, asked, access.user))
+
+    @at("/api/evaluations/merge", method="POST")
+    async def merge_evaluations(self, request: Request) -> Response:
+        """Make one evaluation of the runs of several, which are named by id: ``{"id": …}``."""
+        access = get_access(request)
+        asked: Any = parse(MergeRequest, await read_json(request))
+        for each in asked.evaluations:
+            await run_sync(access.require_edit_group, each)
+        async with self._limiter.slot(access.limiter_key):
+            merged = await run_sync(self._manager.merge, asked.evaluations, asked.title)
+        return json_response({"id": merged}, 201)
+
+    @at("/api/evaluations/{experiment}/extend", method="POST")
+    async def extend_evaluation(self, request: Request) -> Response:
+        """Add members and tasks, and start their runs: how many ``members`` and ``tasks``."""
+        return await self._extend(request, self._manager.extend)
+
+    @at("/api/evaluations/{experiment}/extend/check", method="POST")
+    async def check_extension(self, request: Request) -> Response:
+        """Check what the new runs need and estimate what they take, before they are started."""
+        return await self._extend(request, self._manager.check_extension)
+
+    async def _extend(
+        self, request: Request, function: Callable[[str, ExtendRequest, User], dict[str, Any]]
+    ) -> Response:
+        access = get_access(request)
+        asked: Any = parse(ExtendRequest, await read_json(request))
+        if asked.inputs:
+            await run_sync(access.require_edit, asked.inputs)
+        async with self._limiter.slot(access.limiter_key):
+            return json_response(await run_sync(function, _id(request), asked, access.user))
 
     async def _create(self, kind: type[ExperimentRequest], request: Request) -> Response:
         access = get_access(request)

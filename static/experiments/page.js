@@ -28,6 +28,7 @@ export class ExperimentPage {
     this.place = place;
     this.onGone = onGone;
     this.experiment = null; // as the server sent it last
+    this.k = null; // the k of pass@k that the user chose
     this.task = null; // the task of an evaluation whose runs are side by side
     this.chosen = new Map(); // members' indices → the runs of it that the user chose
     this.closed = false;
@@ -74,7 +75,10 @@ export class ExperimentPage {
       (task) => this.showTask(task),
       (kind, query) => apiUrl(`${this.path}/export.${kind}`, query),
     );
-    const tables = [new ScoreTable(), new MeasureTable(this.chosen), new Agreement(), this.cells, this.questions()];
+    const scores = new ScoreTable((k) => {
+      this.k = k;
+    });
+    const tables = [scores, new MeasureTable(this.chosen), new Agreement(), this.cells, this.questions()];
     const parts = [new Progress(), new NotCounted(this), this.keys, new Figure("evaluation"), ...tables];
     this.elements = [...parts.map(({ element }) => element), this.taskPlace];
     return [this.tools, ...parts];

@@ -3,24 +3,50 @@
 import { h, hasChanged } from "../core/dom.js";
 import { formatNumber, plural } from "../core/format.js";
 import { MemberTable, rowHead } from "./table.js";
-import { domainName, gainSign, interval, isKnown, percent, points } from "./words.js";
+import { domainName, gainSign, interval, isKnown, passOf, percent, points } from "./words.js";
 
 /** The scores of an evaluation by domain, with gains and what is not counted. */
 export class ScoreTable {
-  constructor() {
+  /** `onChoose(k)` is called with the k of pass@k that the user chose. */
+  constructor(onChoose) {
+    this.onChoose = onChoose;
     this.scores = new MemberTable("Scores by domain", "scores");
-    this.element = h("section", { class: "result-tables", "aria-label": "Results" }, h("h2", {}, "Scores"), this.scores.element);
+    this.select = h("select", { "aria-label": "k of pass@k", onchange: () => this.choose(Number(this.select.value)) });
+    this.choice = h("label", { class: "k-choice", hidden: true }, "pass@k and pass^k of k = ", this.select);
+    const head = h("div", { class: "section-line" }, h("h2", {}, "Scores"), this.choice);
+    this.element = h("section", { class: "result-tables", "aria-label": "Results" }, head, this.scores.element);
+    this.k = null; // the chosen one
   }
 
-  show({ results, members, columns }) {
+  show(experiment) {
+    const { results, members } = experiment;
     if (!hasChanged(this, [results, members])) return;
+    this.experiment = experiment;
+    const most = Math.max(0, ...results.flatMap((each) => each.members.flatMap(({ pass = [] }) => pass.map(({ k }) => k))));
+    this.choice.hidden = most < 2;
+    if (this.select.options.length !== Math.max(0, most - 1))
+      this.select.replaceChildren(...Array.from({ length: Math.max(0, most - 1) }, (_, at) => h("option", { value: at + 2 }, at + 2)));
+    this.draw();
+  }
+
+  choose(k) {
+    this.k = k;
+    this.onChoose(k);
+    this.draw();
+  }
+
+  draw() {
+    const { results, members, columns } = this.experiment;
+    const usual = results[0].members.find(({ k }) => k)?.k ?? null;
+    const k = this.k ?? usual;
+    this.select.value = k ?? "";
     const caption = "Mean scores with 95 % intervals, gains to the plain member, and what is not counted";
     const row = ({ domain, tasks, members: found }) =>
       h(
         "tr",
         { class: domain === "all" ? "total" : null },
         rowHead(domainName(domain), { note: plural(tasks, domain === "mean" ? "domain" : "task"), help: columns.domain }),
-        ...found.map((result) => scoreCell(result, columns, domain)),
+        ...found.map((result) => scoreCell({ ...result, ...passOf(result, domain, results, k) }, columns, domain)),
       );
     this.scores.draw({ members, caption, groups: [{ rows: results }], row });
   }
@@ -40,7 +66,7 @@ function scoreCell(result, columns, domain) {
     h("span", { class: "value", title: columns.score }, percent(score)),
     tied ? h("span", { class: "tied", title: columns.tied }, " tied") : null,
     best ? h("span", { class: "visually-hidden" }, " (best)") : null,
-    h("small", { title: columns.low }, isKnown(score) ? `${interval(low, high)} · ${tasks}` : "no score yet"),
+    h("small", { title: columns.low }, isKnown(score) ? [interval(low, high), tasks].filter(Boolean).join(" · ") : "no score yet"),
     isKnown(gain)
       ? h(
           "small",
@@ -110,7 +136,7 @@ function bar({ member: index, score, low, high, gain, gainLow, gainHigh, n }, me
       isKnown(gain)
         ? h("span", { class: "gain", "data-sign": gainSign(gain), title: `95 % interval of the gain: ${interval(gainLow, gainHigh)}` }, points(gain))
         : null,
-      isKnown(score) ? h("small", {}, `${interval(low, high)}, n = ${n}`) : null,
+      isKnown(score) ? h("small", {}, [interval(low, high), `n = ${n}`].filter(Boolean).join(", ")) : null,
     ),
     h(
       "span",

@@ -53,11 +53,13 @@ export class Tools {
     const present = button("present", "Present ", () => emit("present"), { "aria-keyshortcuts": "p", title: "Present (p)" });
     present.append(h("kbd", {}, "p"));
     const kinds = noun === "evaluation" ? EXPORTS.toSpliced(-3, 0, ...OF_TASKS) : EXPORTS;
-    const items = kinds.map(([kind, text, note]) => ({ text, note, href: page.url(`export.${kind}`) }));
-    const exportButton = button("export", "Export", () => openMenu(items, exportButton), { "aria-haspopup": "menu", "aria-expanded": "false" });
+    const items = () => kinds.map(([kind, text, note]) => ({ text, note, href: page.url(`export.${kind}${page.k ? `?k=${page.k}` : ""}`) }));
+    const exportButton = button("export", "Export", () => openMenu(items(), exportButton), { "aria-haspopup": "menu", "aria-expanded": "false" });
     const share = singleUser ? null : button("share owner-only", "Share", () => this.share());
     this.deleteButton = button("delete owner-only", "Delete", () => this.remove(), { "aria-label": `Delete the ${noun}` });
-    const tools = [this.stop, this.resume, present, exportButton, share, this.deleteButton];
+    this.add = button("add owner-only", "Add…", () => this.extend(), { hidden: true, title: "Add members or tasks" });
+    this.merge = button("merge owner-only", "Merge…", () => this.openMerge(), { hidden: true, title: "Make one table of several evaluations" });
+    const tools = [this.stop, this.resume, this.add, this.merge, present, exportButton, share, this.deleteButton];
     this.element = h("div", { class: "comparison-tools", role: "group", "aria-label": `Actions on the ${noun}` }, ...tools);
     this.narrow = h("div", { class: "narrow-tools" });
     this.onWidth = () => this.arrange();
@@ -72,12 +74,24 @@ export class Tools {
   }
 
   /** `elsewhere` says which other process carries it out: its actions are shown, but disabled. */
-  show({ state, canEdit, canResume, elsewhere = "" }) {
+  show({ state, canEdit, canResume, elsewhere = "", suites, merged }) {
     this.stop.hidden = !(canEdit || elsewhere) || state !== "running";
     this.resume.hidden = !(canEdit || elsewhere) || !canResume;
     showElsewhere(this.stop, elsewhere);
     showElsewhere(this.resume, elsewhere);
     this.deleteButton.hidden = !canEdit || state === "running";
+    this.add.hidden = this.merge.hidden = !suites || !canEdit || state === "running";
+    this.add.hidden ||= merged;
+  }
+
+  async extend() {
+    const { openExtendDialog } = await import("./members/extend.js");
+    return openExtendDialog(this.page, new EndpointKeys());
+  }
+
+  async openMerge() {
+    const { openMergeDialog } = await import("./merge.js");
+    return openMergeDialog(this.page.experiment);
   }
 
   share() {

@@ -136,3 +136,13 @@ const SETTING_NAMES = { maxSteps: "steps", maxTokens: "tokens per answer", topP:
 
 /** What a reader must know about limits that differ between the members; empty if none do. */
 export const unequalNote = ({ unequal = [] }) => (unequal.length ? `Unequal limits: ${unequal.map((name) => SETTING_NAMES[name] ?? name).join(", ")}` : "");
+
+/** A member's pass@k and pass^k in a domain for a k; of the mean over domains, only where each has one. */
+export function passOf(result, domain, results, k) {
+  if (!k || k === result.k) return {};
+  const parts = domain === "mean" ? results.filter((each) => !["all", "mean"].includes(each.domain)).map(({ members }) => members[result.member]) : [result];
+  const known = parts.map(({ pass = [] }) => pass.find((each) => each.k === k)).filter(Boolean);
+  if (!known.length || known.length < parts.length) return { k: null };
+  const mean = (name) => known.reduce((sum, each) => sum + each[name], 0) / known.length;
+  return { k, passAt: mean("at"), passHat: mean("hat") };
+}

@@ -1,10 +1,11 @@
 """Add members and tasks to an evaluation; what has ended stays, and only what is new is run."""
 
+from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 
 from agent.errors import UsageError
-from agent.experiments.experiment import Experiment, Member, check
+from agent.experiments.experiment import Experiment, Judge, Member, check
 from agent.experiments.folder import ExperimentFolder
 from agent.experiments.members import complete
 from agent.experiments.suite import Suite, SuiteDescription
@@ -33,26 +34,60 @@ def with_members(
     return complete([*known, *new], model)
 
 
-def extend(
-    folder: ExperimentFolder, members: Sequence[Member], suites: Sequence[Suite]
-) -> tuple[int, int]:
-    """Add members and tasks that an evaluation has not; return how many of each.
+@dataclass(frozen=True, slots=True)
+class Grown:
+    """An evaluation as it would be: its definition, the added tasks by suite, and all suites."""
+
+    definition: Experiment
+    added: list[Suite]
+    suites: list[Suite]
+
+
+def grown(
+    folder: ExperimentFolder,
+    members: Sequence[Member],
+    suites: Sequence[Suite],
+    judge: Judge | None = None,
+) -> Grown:
+    """Return an evaluation with members and tasks that it has not; nothing is written.
 
     Args:
         members: Members, completed; see ``with_members``.
         suites: Suites as they are now. Their tasks are added as the known suite is run: its
             prompt, reading of answers and repetitions stay.
+        judge: Scores the answers of suites that need one, if it has none yet.
 
     Raises:
         UsageError: A task with a known id is another one now, or the whole is too large.
     """
     known = folder.definition
+    if known.from_runs:
+        raise UsageError("A merged evaluation does not grow: extend those that it was made of.")
+    if known.judge and judge and known.judge != judge:
+        raise UsageError(f"Its answers are decided by {known.judge.model}. Leave the judge out.")
     added = [batch for each in suites if (batch := _new_tasks(folder, each)).tasks]
-    grown = replace(known, members=tuple(members))
-    check(grown, _whole(folder, added))
-    if len(members) > len(known.members) or added:
-        folder.extend(grown, added)
-    return len(members) - len(known.members), sum(len(each.tasks) for each in added)
+    definition = replace(known, members=tuple(members), judge=known.judge or judge)
+    whole = _whole(folder, added)
+    check(definition, whole)
+    return Grown(definition, added, whole)
+
+
+def extend(
+    folder: ExperimentFolder,
+    members: Sequence[Member],
+    suites: Sequence[Suite],
+    judge: Judge | None = None,
+) -> tuple[int, int]:
+    """Add members and tasks to an evaluation; return how many of each. See ``grown``."""
+    found, known = grown(folder, members, suites, judge), folder.definition
+    if len(members) > len(known.members) or found.added:
+        folder.extend(found.definition, found.added)
+    return len(members) - len(known.members), sum(len(each.tasks) for each in found.added)
+
+
+def runs_by_suite(folder: ExperimentFolder) -> Counter[tuple[str, int]]:
+    """Return the number of runs that there are by suite and member."""
+    return Counter((folder.suite_of[each.task].name, each.member) for each in folder.runs())
 
 
 def _new_tasks(folder: ExperimentFolder, suite: Suite) -> Suite:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 from agent.errors import WorkspaceError
@@ -72,6 +73,7 @@ def preflight(
     stop: Stop | None = None,
     on_test: Callable[[Sequence[int]], None] = lambda _: None,
     owner: str | None = None,
+    done: Mapping[tuple[str, int], int] = MappingProxyType({}),
 ) -> Preflight:
     """Check what an evaluation needs; models that were not tested are tested, which costs little.
 
@@ -79,9 +81,10 @@ def preflight(
         models: The models of the members, by index; without those that other machines reach.
         places: The data folders with earlier evaluations, for the estimate.
         owner: Whose evaluations these are; None for anybody's.
+        done: The number of runs that there are, by suite and member; they are not repeated.
     """
     stop = stop or Stop()
-    expected = estimate(definition, suites, places, concurrency, owner)
+    expected = estimate(definition, suites, places, concurrency, owner, done)
     findings = (
         *_libraries(suites),
         *_judge(suites, judge, stop),

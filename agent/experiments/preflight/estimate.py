@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
+from types import MappingProxyType
 from typing import Any
 
 from agent.errors import RunError
@@ -63,33 +64,36 @@ def estimate(
     places: Iterable[Path],
     concurrency: int,
     owner: str | None = None,
+    done: Mapping[tuple[str, int], int] = MappingProxyType({}),
 ) -> Estimate:
     """Estimate an evaluation from earlier runs of the same suites, models and modes.
 
     Args:
         places: The data folders with earlier evaluations.
         owner: Whose evaluations these are; None for anybody's.
+        done: The number of runs that there are, by suite and member; they are not repeated.
     """
     folders = [each for place in places for each in ExperimentFolder.all(place, "evaluation")]
     own = [each for each in folders if owner in (None, each.owner)]
     earlier = _earlier_runs(suites, definition.members, own)
-    groups = [
-        _Group(
-            len(suite.tasks) * definition.repetitions_of(suite),
-            earlier.get((suite.name, member.model, member.mode), ()),
-        )
+    left = {
+        (suite.name, at): len(suite.tasks) * definition.repetitions_of(suite)
+        - done.get((suite.name, at), 0)
         for suite in suites
-        for member in definition.members
+        for at in range(len(definition.members))
+    }
+    groups = [
+        _Group(runs, earlier.get((suite, member.model, member.mode), ()))
+        for (suite, at), runs in left.items()
+        for member in (definition.members[at],)
+        if runs > 0
     ]
     known = sum(bool(group.earlier) for group in groups)
     sums = {name: _sum(group.total(name) for group in groups) for name in
             ("prompt_tokens", "generated_tokens", "total_seconds", "cost")}  # fmt: skip
     seconds = sums["total_seconds"]
-    judged = sum(
-        len(suite.tasks) * definition.repetitions_of(suite) * len(definition.members)
-        for suite in suites
-        if suite.scorer == "judge"
-    )
+    by_judge = {suite.name for suite in suites if suite.scorer == "judge"}
+    judged = sum(runs for (suite, _), runs in left.items() if suite in by_judge and runs > 0)
     return Estimate(
         runs=sum(group.runs for group in groups),
         prompt_tokens=_whole(sums["prompt_tokens"]),

@@ -200,7 +200,12 @@ def _of_json(stored: Mapping[str, Any], rows: Sequence[RunRow]) -> Iterator[str]
     yield from _of_labels(stored, rows)
     if kind_of(stored) == "comparison":
         yield from _of_comparison(stored, rows)
-        return
+    else:
+        yield from _of_evaluation(stored, rows)
+
+
+def _of_evaluation(stored: Mapping[str, Any], rows: Sequence[RunRow]) -> Iterator[str]:
+    """Yield what differs in an evaluation's results, measures, counts and cells."""
     figures = [{name: each[name] for name in each if name != "table"} for each in stored["results"]]
     yield from _in_values(figures, _results(stored, rows), "results")
     domains = [each["domain"] for each in stored["tasks"]]

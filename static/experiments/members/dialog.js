@@ -1,15 +1,15 @@
-// The dialog that starts an evaluation: suites and their data, members, repetitions, the judge.
+// The dialog that starts an evaluation: suites and their data, members, repetitions, the judge; and what grows one shares with it.
 
 import { h, loadStyles } from "../../core/dom.js";
 import { apiUrl } from "../../core/event_stream.js";
 import { fetchJson } from "../../core/loading/fetch.js";
 import { plural } from "../../core/format.js";
 import { openDialog } from "../../core/widgets/dialog.js";
-import { domainName } from "../words.js";
-import { field, judgeFields, number } from "./form.js";
-import { judgeRequest } from "./member.js";
+import { field, judgeFields, judgeSettings, number } from "./form.js";
+import { emptyJudge, judgeRequest, MAX_REPETITIONS } from "./member.js";
 import { preflightScreen } from "./preflight.js";
 import { keyOf, settingsUrl, StartForm } from "./start_form.js";
+import { SuiteRow } from "./suite_row.js";
 
 /** Open the dialog. */
 export async function openEvaluateDialog() {
@@ -17,66 +17,75 @@ export async function openEvaluateDialog() {
   await new EvaluateDialog().load();
 }
 
-class EvaluateDialog extends StartForm {
-  constructor() {
-    super("evaluation", 1);
+/** The suites, the members and the judge of an evaluation; subclasses say what it is for. */
+export class EvaluationDialog extends StartForm {
+  constructor(least) {
+    super("evaluation", least);
     this.rows = [];
-    this.numbers = { repetitions: 1, atOnce: 4, limit: null };
+    this.numbers = { limit: null };
     this.preset = "";
-    this.judge = { model: "", baseUrl: settingsUrl(), prompt: "", apiKey: "", votes: 4 };
+    this.judge = emptyJudge({ baseUrl: settingsUrl(), votes: 4 });
     this.suites = h("ul", { class: "suites", "aria-busy": "true" }, h("li", { class: "dim" }, "Loading the suites…"));
-    const amount = (label, name, attributes) => {
-      const set = (value) => {
-        this.numbers[name] = value;
-        this.update();
-      };
-      return field(label, number(this.numbers[name], set, { min: 1, step: 1, ...attributes }));
-    };
-    this.presetChoice = h(
-      "select",
-      { onchange: ({ target }) => this.choosePreset(target.value) },
-      h("option", { value: "" }, "None"),
-      h("option", { value: "paper" }, "As in the paper"),
-    );
-    this.repetitions = amount("Repetitions", "repetitions", { max: 64 });
     const votes = number(this.judge.votes, (value) => (this.judge.votes = value ?? 4), { min: 1, max: 20, step: 1 });
     this.judgeSection = h(
       "section",
       { hidden: true, "aria-label": "Judge" },
       h("h3", {}, "Judge"),
       h("p", {}, "Answers of the chosen suites are scored by a model."),
-      h("div", { class: "judge" }, ...judgeFields(this.judge, () => this.update()), field("Votes", votes)),
+      h("div", { class: "judge" }, ...judgeFields(this.judge, () => this.update()), field("Votes", votes), ...judgeSettings(this.judge, () => this.update())),
     );
-    this.form = h(
-      "div",
-      {},
-      h("p", {}, "Tasks with known answers, for each member: plain and in the sandbox. Every run counts for quotas and limits."),
+    this.runs = h("div", { class: "numbers" });
+    this.about = h("p", { class: "preset-about", hidden: true });
+    this.form = h("div", {});
+    this.checks = h("div", { hidden: true });
+  }
+
+  /** Open it; `intro` is above the suites, `members` between the headings of members and runs. */
+  open(title, intro, members) {
+    this.form.append(
+      h("p", {}, intro),
       h("h3", {}, "Suites"),
       this.suites,
       h("h3", {}, "Members"),
+      ...members,
       h("div", { class: "compare-panel" }, this.editor.chips, this.editor.form),
       h("h3", {}, "Runs"),
-      h(
-        "div",
-        { class: "numbers" },
-        field("Preset", this.presetChoice),
-        this.repetitions,
-        amount("At once", "atOnce", { max: 512 }),
-        amount("Tasks of a suite, at most", "limit", { placeholder: "all" }),
-      ),
+      this.runs,
+      this.about,
       this.judgeSection,
       h("div", { class: "end" }, this.status, h("button", { class: "plain", onclick: () => this.dialog.close() }, "Cancel"), this.startButton),
     );
-    this.checks = h("div", { hidden: true });
-    this.dialog = openDialog({ name: "evaluate", title: "Evaluate" }, this.form, this.checks);
+    this.dialog = openDialog({ name: "evaluate", title }, this.form, this.checks);
     this.dialog.querySelector("h2").focus();
-    this.editor.reset();
+  }
+
+  /** A field of a number that holds for all suites. */
+  amount(label, name, attributes) {
+    const set = (value) => {
+      this.numbers[name] = value;
+      this.update();
+    };
+    return field(label, number(this.numbers[name], set, { min: 1, step: 1, ...attributes }));
+  }
+
+  /** Where the server checks a request before it is sent. */
+  get checkUrl() {
+    return apiUrl("evaluations/check");
+  }
+
+  /** The names of suites whose settings stay. */
+  get known() {
+    return [];
+  }
+
+  get needsJudge() {
+    return this.chosen.some(({ suite }) => suite.scorer === "judge");
   }
 
   async load() {
     try {
       const { suites, paths } = await fetchJson(apiUrl("suites"));
-      this.rows = suites.map((suite) => new SuiteRow(suite, paths, () => this.update()));
+      this.rows = suites.map((suite) => new SuiteRow(suite, { paths, known: this.known.includes(suite.name), changed: () => this.update() }));
       this.suites.replaceChildren(...this.rows.map(({ element }) => element));
     } catch (error) {
       this.suites.replaceChildren(h("li", { class: "bad" }, error.message));
@@ -89,53 +98,36 @@ class EvaluateDialog extends StartForm {
     return this.rows.filter(({ chosen }) => chosen);
   }
 
-  /** Take a preset's settings; what is entered after that goes before them. */
-  choosePreset(preset) {
-    this.preset = preset;
-    const input = this.repetitions.querySelector("input");
-    input.placeholder = preset && "as in it";
-    input.value = this.numbers.repetitions = preset ? null : 1;
-    for (const row of this.rows) row.extraction.value = preset && row.suite.extractions.includes("reference") ? "reference" : "lenient";
-    this.update();
-  }
-
   /** Say how many runs this will be, or what is missing. */
   update() {
     if (this.starting || !this.rows.length) return;
-    const { chosen } = this;
-    this.judgeSection.hidden = !chosen.some(({ suite }) => suite.scorer === "judge");
+    this.judgeSection.hidden = !this.needsJudge;
     const missing = this.missing();
     this.startButton.disabled = Boolean(missing);
-    if (missing) return this.setStatus(missing);
-    const { repetitions, limit } = this.numbers;
-    const known = repetitions && chosen.every((row) => row.isSample);
-    const tasks = chosen.reduce((sum, { suite }) => sum + Math.min(suite.sampleTasks, limit ?? Infinity), 0);
-    const runs = tasks * this.editor.members.length * repetitions;
-    return this.setStatus(known ? `${plural(tasks, "task")}, ${plural(runs, "run")}.` : "");
+    this.setStatus(missing || this.sizeText());
   }
 
-  missing() {
-    const { repetitions, atOnce } = this.numbers;
-    if (!this.chosen.length) return "Choose one or more suites.";
-    const incomplete = this.chosen.map((row) => row.missing()).find(Boolean);
-    if (incomplete) return incomplete;
-    if (!(this.preset && repetitions === null) && !(Number.isInteger(repetitions) && repetitions > 0)) return "Repetitions: 1 or more.";
-    if (!Number.isInteger(atOnce) || atOnce < 1) return "At once: 1 or more.";
-    if (!this.judgeSection.hidden && !this.judge.model) return "Name the judge’s model.";
+  sizeText() {
     return "";
   }
 
+  missing() {
+    const incomplete = this.chosen.map((row) => row.missing()).find(Boolean);
+    if (incomplete) return incomplete;
+    return this.judgeSection.hidden ? "" : judgeMissing(this.judge);
+  }
+
+  /** What it asks for besides members; uploads files first. */
   async request() {
     const suites = this.chosen.map((row) => row.request());
     const judge = this.judgeSection.hidden ? null : judgeRequest(this.judge, keyOf);
-    const { repetitions, ...numbers } = this.numbers;
-    return { suites, ...numbers, ...(repetitions && { repetitions }), preset: this.preset, judge, inputs: await this.upload() };
+    return { suites, limit: this.numbers.limit, judge, inputs: await this.upload() };
   }
 
   /** Show what the server has checked and what the runs will take, and wait for an answer. */
   async confirm(request) {
     this.setStatus("Checking judge, models and disk…");
-    const found = await fetchJson(apiUrl("evaluations/check"), { method: "POST", body: JSON.stringify(request) });
+    const found = await fetchJson(this.checkUrl, { method: "POST", body: JSON.stringify(request) });
     const decided = await new Promise((decide) => {
       this.dialog.addEventListener("close", () => decide(false), { once: true });
       this.checks.replaceChildren(preflightScreen(found, decide));
@@ -152,10 +144,6 @@ class EvaluateDialog extends StartForm {
     for (const each of [this.form, this.checks]) each.hidden = each !== part;
   }
 
-  onStarted() {
-    this.dialog.close();
-  }
-
   /** Upload the chosen files into a draft; return its id, or "" without files. */
   async upload() {
     const files = this.chosen.flatMap((row) => row.uploads());
@@ -167,69 +155,75 @@ class EvaluateDialog extends StartForm {
     }
     return run;
   }
+
+  onStarted() {
+    this.dialog.close();
+  }
 }
 
-/** How final answers are found in replies. */
-const EXTRACTIONS = { lenient: "Final answers in any usual form", reference: "Final answers as the paper’s reward reads them" };
+/** What a judge lacks; empty if nothing. */
+function judgeMissing({ model, prompt, right, wrong }) {
+  if (!model) return "Name the judge’s model.";
+  const lacking = ["{expected}", "{answer}"].filter((each) => !prompt.includes(each));
+  if (prompt && lacking.length) return `The judge’s prompt must contain ${lacking.join(" and ")}.`;
+  if (Boolean(right) !== Boolean(wrong)) return "The judge has two words: one for right and one for wrong.";
+  return right && !prompt ? "The judge’s own words need a prompt that asks for them." : "";
+}
 
-/** One suite: whether it is chosen, and where its data comes from. */
-class SuiteRow {
-  /** With `paths` the data may be on the server; `changed()` is called after each change. */
-  constructor(suite, paths, changed) {
-    this.suite = suite;
-    const update = () => {
-      this.data.hidden = !this.chosen;
-      this.path.hidden = this.kind.value !== "path";
-      this.input.hidden = this.kind.value !== "upload";
-      changed();
-    };
-    const named = (name) => ({ "aria-label": `${name} ${suite.title}`, onchange: update });
-    const select = (name, options) => h("select", named(name), ...options.map(([value, label]) => h("option", { value }, label)));
-    const sample = [["sample", `Sample: ${plural(suite.sampleTasks, "task")} of this project`]];
-    const onServer = [["path", "The authors’ data on the server"]];
-    this.box = h("input", { type: "checkbox", onchange: update });
-    this.kind = select("Data of", [...(suite.sampleTasks ? sample : []), ["upload", "Upload the authors’ data"], ...(paths ? onServer : [])]);
-    const path = { type: "text", placeholder: "/path/to/the/data", spellcheck: "false", autocomplete: "off", oninput: changed };
-    this.path = h("input", { ...path, "aria-label": `Path of ${suite.title} on the server` });
-    this.input = h("input", { type: "file", multiple: true, ...named("Files of") });
-    this.extraction = select(
-      "Final answers of",
-      suite.extractions.map((rule) => [rule, EXTRACTIONS[rule]]),
+const PRESET_ABOUT =
+  "Tasks, repetitions, limits, temperatures, prompts, reading of answers and judge as in the paper. What you enter goes first; what departs from the paper is said before the start and below the table.";
+
+class EvaluateDialog extends EvaluationDialog {
+  constructor() {
+    super(1);
+    Object.assign(this.numbers, { repetitions: 1, atOnce: 4 });
+    this.presetChoice = h(
+      "select",
+      { onchange: ({ target }) => this.choosePreset(target.value) },
+      h("option", { value: "" }, "None"),
+      h("option", { value: "paper" }, "As in the paper"),
     );
-    this.extraction.hidden = suite.extractions.length < 2;
-    const source = h("a", { href: suite.source, target: "_blank", rel: "noreferrer noopener" }, "source");
-    const licence = h("small", {}, `Licence: ${suite.licence} · `, source);
-    this.data = h("div", { class: "data" }, this.kind, this.path, this.input, this.extraction, licence);
-    const about = h("small", {}, `${domainName(suite.domain)} · ${suite.check}`);
-    this.element = h("li", { class: "suite-row" }, h("label", {}, this.box, h("span", {}, h("b", {}, suite.title), " ", about)), this.data);
-    update();
+    this.repetitions = this.amount("Repetitions", "repetitions", { max: MAX_REPETITIONS });
+    this.about.textContent = PRESET_ABOUT;
+    this.runs.append(
+      field("Preset", this.presetChoice),
+      this.repetitions,
+      this.amount("At once", "atOnce", { max: 512 }),
+      this.amount("Tasks of a suite, at most", "limit", { placeholder: "all" }),
+    );
+    this.open("Evaluate", "Tasks with known answers, for each member: plain and in the sandbox. Every run counts for quotas and limits.", []);
+    this.editor.reset();
   }
 
-  get chosen() {
-    return this.box.checked;
+  /** Take a preset's settings; what is entered after that goes before them. */
+  choosePreset(preset) {
+    this.preset = preset;
+    this.about.hidden = !preset;
+    const input = this.repetitions.querySelector("input");
+    input.placeholder = preset && "as in it";
+    input.value = this.numbers.repetitions = preset ? null : 1;
+    for (const row of this.rows) row.choosePreset(preset);
+    this.update();
   }
 
-  get files() {
-    return this.kind.value === "upload" ? [...this.input.files] : [];
-  }
-
-  get isSample() {
-    return this.kind.value === "sample";
+  sizeText() {
+    const { repetitions, limit } = this.numbers;
+    if (!repetitions || !this.chosen.every((row) => row.isSample)) return "";
+    const tasks = this.chosen.reduce((sum, row) => sum + row.sampleTasks(limit), 0);
+    const runs = this.chosen.reduce((sum, row) => sum + row.sampleRuns(this.numbers), 0) * this.editor.members.length;
+    return `${plural(tasks, "task")}, ${plural(runs, "run")}.`;
   }
 
   missing() {
-    if (this.kind.value === "path" && !this.path.value.trim()) return `${this.suite.title}: enter the path of the data.`;
-    return this.kind.value === "upload" && !this.files.length ? `${this.suite.title}: choose the files.` : "";
+    const { repetitions, atOnce } = this.numbers;
+    if (!this.chosen.length) return "Choose one or more suites.";
+    if (!(this.preset && repetitions === null) && !(Number.isInteger(repetitions) && repetitions > 0)) return "Repetitions: 1 or more.";
+    if (!Number.isInteger(atOnce) || atOnce < 1) return "At once: 1 or more.";
+    return super.missing();
   }
 
-  uploads() {
-    return this.files.map((file) => ({ file, path: `${this.suite.name}/${file.name}` }));
-  }
-
-  request() {
-    const { name } = this.suite;
-    const path = this.kind.value === "path" ? this.path.value.trim() : "";
-    const [upload = ""] = this.files.length > 1 ? [name] : this.uploads().map((each) => each.path);
-    return { name, extraction: this.extraction.value, path, upload };
+  async request() {
+    const { repetitions, atOnce } = this.numbers;
+    return { ...(await super.request()), atOnce, ...(repetitions && { repetitions }), preset: this.preset };
   }
 }

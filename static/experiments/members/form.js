@@ -142,3 +142,18 @@ export function judgeFields(judge, changed) {
     field("Judge’s prompt", lines(2, judge.prompt, set("prompt"), "the usual one; {task}, {expected} and {answer} are filled in"), { wide: true }),
   ];
 }
+
+/** The settings of a judge that has more than its usual ones: sampling, and words that its own prompt asks for. */
+export function judgeSettings(judge, changed) {
+  const set = (name) => (value) => {
+    judge[name] = value;
+    changed();
+  };
+  const usual = { placeholder: "as usual" };
+  return [
+    field("Judge’s temperature", number(judge.temperature, set("temperature"), { ...usual, min: 0, max: 2, step: 0.1 })),
+    field("Judge’s tokens, at most", number(judge.maxTokens, set("maxTokens"), { ...usual, min: 1, step: 1 })),
+    field("Judge’s word for right", text(judge.right, set("right"), { placeholder: "RIGHT", maxlength: 80 })),
+    field("Judge’s word for wrong", text(judge.wrong, set("wrong"), { placeholder: "WRONG", maxlength: 80 })),
+  ];
+}

@@ -39,6 +39,9 @@ export const PARAMETERS = {
 /** What a member has where the settings say nothing. */
 const UNSET = { baseUrl: "", model: "", prompt: "general", maxSteps: null, network: "open", hosts: "", ...PARAMETERS };
 
+/** A judge before anything of it is entered. */
+export const emptyJudge = (given) => ({ model: "", baseUrl: "", prompt: "", apiKey: "", temperature: null, maxTokens: null, right: "", wrong: "", ...given });
+
 /** The name of a member's value in the settings. */
 export const settingName = (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 

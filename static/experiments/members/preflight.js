@@ -16,8 +16,14 @@ export function estimateText({ runs, votes, prompt_tokens, generated_tokens, sec
   return `${parts.join(", ")}. ${basis}`;
 }
 
+/** What departs from the preset; the table's foot says the same. */
+const departuresOf = (departures) => [
+  h("h3", {}, "Departures from the paper"),
+  departures.length ? h("ul", { class: "departures" }, ...departures.map((text) => h("li", {}, text))) : h("p", {}, "None: all settings are the paper’s."),
+];
+
 /** The screen; `decide(true)` starts it, which is not offered while there is a problem. */
-export function preflightScreen({ findings, estimate }, decide) {
+export function preflightScreen({ findings, estimate, preset, departures }, decide) {
   const broken = findings.some(({ level }) => level === "problem");
   const go = h("button", { class: "plain start", onclick: () => decide(true) }, `Start ${plural(estimate.runs, "run")}`);
   const row = ({ what, level, text }) => h("li", { class: level }, h("span", { class: "level" }, LEVELS[level]), h("b", {}, what), h("span", {}, text));
@@ -28,6 +34,7 @@ export function preflightScreen({ findings, estimate }, decide) {
     h("ul", {}, ...findings.map(row)),
     h("h3", {}, "Estimate"),
     h("p", {}, estimateText(estimate)),
+    ...(preset ? departuresOf(departures) : []),
     h(
       "div",
       { class: "end" },

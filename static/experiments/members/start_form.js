@@ -43,6 +43,13 @@ export class StartForm {
     return true;
   }
 
+  /** Ask the server to start it, and show it. */
+  async send(request) {
+    const { id } = await fetchJson(apiUrl(`${this.kind}s`), { method: "POST", body: JSON.stringify(request) });
+    this.onStarted(request);
+    await showView(this.kind, id);
+  }
+
   /** The server has taken the request. */
   onStarted(_request) {}
 
@@ -51,7 +58,7 @@ export class StartForm {
     this.status.classList.toggle("bad", bad);
   }
 
-  /** Ask the server to start it, and show it. */
+  /** Check what was entered, and send it. */
   async start() {
     if (this.starting || this.startButton.disabled) return;
     const missing = this.missing();
@@ -62,9 +69,7 @@ export class StartForm {
       const members = this.editor.members.map((member) => memberRequest(member, keyOf));
       const request = { ...(await this.request()), members };
       if (!(await this.confirm(request))) return;
-      const { id } = await fetchJson(apiUrl(`${this.kind}s`), { method: "POST", body: JSON.stringify(request) });
-      this.onStarted(request);
-      await showView(this.kind, id);
+      await this.send(request);
     } catch (error) {
       this.setStatus(error.message, true);
     } finally {
@@ -139,7 +144,8 @@ class MemberEditor {
   }
 
   add() {
-    this.members.push(nextMember(this.members));
+    const [first] = firstMembers(currentSettings(), defaultSettings());
+    this.members.push(this.members.length ? nextMember(this.members) : first);
     this.edit(this.members.at(-1));
   }
 

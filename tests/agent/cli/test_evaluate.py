@@ -85,6 +85,31 @@ def test_an_evaluation_grows_and_is_merged(tmp_path: Path, command: Command) -> 
     assert [each["n"] for each in stored["results"][0]["members"]] == [3, 3, 2]
 
 
+@pytest.mark.nightly
+def test_missing_scores_have_an_exit_code_of_their_own(tmp_path: Path, command: Command) -> None:
+    asked = list[str]()
+
+    def judge(body: Body) -> Turn:
+        """Decide about the example and the first answer, and then nothing more."""
+        asked.append(body["messages"][-1]["content"])
+        return Turn(text="RIGHT" if len(asked) <= 2 else "I cannot decide.")
+
+    output = tmp_path / "results"
+    with Endpoint(lambda _: Turn(text="42")) as model, Endpoint(judge) as referee:
+        options = ("eval", "ugphysics", "--limit", "2", "--member", "plain", "--concurrency", "1",
+                   "--judge", f"model=j,votes=1,base-url={referee.url}", "--yes",
+                   "--output", str(output))  # fmt: skip
+        ended = command(model.url, *options)
+        assert ended.returncode == 4, ended.stderr
+        assert "1 run ended without a score; not counted." in ended.stdout
+        asked.clear()
+        again = command(model.url, "eval", "--resume", "--yes", "--output", str(output))
+        assert again.returncode == 0, again.stderr
+        assert len(model.requests) == 2  # only the score was missing
+    stored = json.loads((output / "evaluation.json").read_text())
+    assert stored["counts"]["unscored"] == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

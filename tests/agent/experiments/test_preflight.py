@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
+from agent.experiments.combine.extend import grown, runs_by_suite
 from agent.experiments.experiment import Experiment, Judge, Member
 from agent.experiments.preflight import checks
 from agent.experiments.preflight.checks import Finding, Preflight, preflight
 from agent.experiments.preflight.confirmation import Confirmation
+from agent.experiments.preflight.estimate import estimate
 from agent.grading.checks import JudgeAccess
 from agent.models.base import Model, ModelConfig
 from agent.models.endpoint.deferred import DeferredEndpointModel
@@ -100,6 +102,18 @@ def test_a_full_disk_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(checks, "_free", lambda _: 10)
     assert "0.0 GiB are free" in by_name(found(tmp_path, sums(1)))["Disk"].text
     assert found(tmp_path, sums(1)).problems[-1].what == "Disk"
+
+
+def test_runs_that_there_are_take_nothing_again(tmp_path: Path) -> None:
+    judge = Judge(model="j", votes=4)
+    folder = create(tmp_path, [sums(3), sums(2, "essays", "judge")], judge=judge)
+    folder.add_run(0, 0, 1, "a")
+    folder.add_run(3, 1, 1, "b")
+    assert runs_by_suite(folder) == {("sums", 0): 1, ("essays", 1): 1}
+    members = (*folder.definition.members, PLAIN)
+    whole = grown(folder, members, [sums(4)])
+    known = estimate(whole.definition, whole.suites, [], 1, done=runs_by_suite(folder))
+    assert (known.runs, known.votes) == (3 * (4 + 2) - 2, 4 * (3 * 2 - 1))
 
 
 def test_an_estimate_says_that_it_is_not_known(tmp_path: Path) -> None:

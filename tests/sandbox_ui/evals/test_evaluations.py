@@ -59,6 +59,11 @@ def test_an_evaluation_is_checked_before_it_costs_anything(
     assert levels["Disk"] == "ok"
     estimate = found.json()["estimate"]
     assert (estimate["runs"], estimate["votes"], estimate["cost"]) == (6, 24, None)
+    assert (found.json()["preset"], found.json()["departures"]) == ("paper", [
+        "UGPhysics: 2 tasks instead of 650",
+        "UGPhysics: 3 repetitions instead of 1",
+        "Judge: j instead of Qwen3-235B-A22B-Instruct-2507",
+    ])  # fmt: skip
     assert len(endpoint.requests) == 1
     assert endpoint.requests[0].body["temperature"] == 0.7
     assert client.http.get("/api/evaluations").json() == before

@@ -8,6 +8,7 @@ import {
   inOrder,
   isOver,
   membersOfTask,
+  passOf,
   repetitionLabel,
   runOutcome,
   settingsText,
@@ -107,4 +108,21 @@ test("the runs of an evaluation's task are shown as a comparison's, by their out
   assert.deepEqual(shown.runs.map(repetitionLabel), ["Run 1 · right", "Run 2 · waiting"]);
   assert.equal(runOutcome(shown.runs[1]).live, true);
   assert.equal(experimentState({ state: "running", counts: { done: 1, total: 2 } }).text, "1 of 2 finished");
+});
+
+test("pass@k of another k is read from the means of all; that over domains needs each of them", () => {
+  const member = (at) => ({ member: 0, k: 3, passAt: 0.9, pass: [{ k: 2, at, hat: at / 2 }] });
+  const results = [
+    { domain: "all", members: [member(0.5)] },
+    { domain: "physics", members: [member(0.25)] },
+    { domain: "chemistry", members: [member(0.75)] },
+    { domain: "mean", members: [{ ...member(0), pass: [] }] },
+  ];
+  const read = (at, k) => passOf(results[at].members[0], results[at].domain, results, k);
+  assert.deepEqual(read(0, 3), {}); // the server's own, with its interval
+  assert.deepEqual(read(1, 2), { k: 2, passAt: 0.25, passHat: 0.125 });
+  assert.deepEqual(read(3, 2), { k: 2, passAt: 0.5, passHat: 0.25 });
+  results[2].members[0].pass = [];
+  assert.deepEqual(read(3, 2), { k: null });
+  assert.deepEqual(read(2, 2), { k: null });
 });

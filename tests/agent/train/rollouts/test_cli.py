@@ -18,6 +18,7 @@ from agent.tasks.jsonl import write_tasks
 from agent.tasks.task import TaskRecord
 from tests.agent.cli.test_cli import SUBMIT, CommandLine, bash, last_status
 from tests.support.cluster.placed_runs import GONE, Nodes, lose_nodes
+from tests.support.evaluations.benchmark import Competent, write_parquet
 from tests.support.models.endpoint import Endpoint, Turn
 
 MODEL = ("--base-url", "http://127.0.0.1:9/v1", "--model", "m")
@@ -96,6 +97,44 @@ def test_plain_mode_needs_no_engine_and_each_repetition_has_its_own_results(
         assert len(read_lines(out / name)) == 4
         assert main(["score", tasks, str(out / name)]) == 0
         assert capsys.readouterr().out == result.stdout
+
+
+@pytest.mark.nightly
+def test_the_rows_of_a_suite_are_run_and_what_a_judge_scores_has_no_reward(
+    command_line: CommandLine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bench = write_parquet(tmp_path / "bench")
+
+    def verdict(text: str) -> int:
+        """Score the answers of UGPhysics by a judge that says this; return the exit code."""
+        with Endpoint(lambda _: Turn(text=text)) as referee:
+            words = f"model=j,votes=1,base-url={referee.url}"
+            return main(["score", str(bench), str(tmp_path / "ugphysics/results.jsonl"),
+                         "--suite", "ugphysics", "--judge", words])  # fmt: skip
+
+    with Endpoint(Competent(bench)) as endpoint:
+        found = {
+            suite: command_line.run(
+                "rollout", str(bench), "--suite", suite, "--output", str(tmp_path / suite),
+                "--mode", "plain", endpoint=endpoint,
+            )
+            for suite in ("medxpertqa", "ugphysics")
+        }  # fmt: skip
+    for each in found.values():
+        assert each.returncode == 0, each.stderr
+    letters, judged = found["medxpertqa"].stdout, found["ugphysics"].stdout
+    assert [line.split()[:4] for line in letters.splitlines()[1:]] == [
+        ["biomedicine", "2", "2", "1.000"], ["all", "2", "2", "1.000"]
+    ]  # fmt: skip
+    assert judged.startswith("A judge scores these answers: score TASKS RESULTS --suite SUITE")
+    assert [each["reward"] for each in read_lines(tmp_path / "ugphysics/results.jsonl")] == [None]
+    results = str(tmp_path / "medxpertqa/results.jsonl")
+    assert main(["score", str(bench), results, "--suite", "medxpertqa"]) == 0
+    assert capsys.readouterr().out == letters
+    assert verdict("RIGHT") == 0
+    assert "1.000" in capsys.readouterr().out
+    assert verdict("I cannot decide.") == 4
+    assert "1.000" not in capsys.readouterr().out
 
 
 @pytest.mark.nightly
