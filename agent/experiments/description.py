@@ -81,11 +81,12 @@ def describe(
         for index in range(len(definition.members))
     ]
     baselines = [definition.baseline_of(index) for index in range(len(definition.members))]
-    rows = rows_of(folder, cells)
+    rows, questions = rows_of(folder, cells), questions_to_json(folder)
     if definition.suites:
         domains = [suite.domain for suite in folder.suite_of]
         results = results_by_domain(rows, domains, baselines)
         shown = _evaluation(folder, cells, results, baselines)
+        shown["filters"] += fields_of(questions)
     else:
         check = definition.expected.kind if definition.expected else None
         results = results_of_repetitions(rows, definition.repetitions, baselines, check)
@@ -108,7 +109,7 @@ def describe(
         "raters": list(folder.labels.raters),
         "labels": folder.labels.names,
         "agreement": _agreement(folder, runs),
-        "questions": questions_to_json(folder),
+        "questions": questions,
         **shown,
         "members": [each | more for each, more in zip(members, shown["members"], strict=True)],
     }
@@ -274,7 +275,7 @@ def _evaluation(
         "members": [{"baseline": baseline} for baseline in baselines],
         "interval": INTERVAL,
         "columns": definitions("domains"),
-        "filters": [*fields_to_json(), *fields_of(questions_to_json(folder))],
+        "filters": fields_to_json(),
         "results": [each | {"table": tables.get(each["domain"])} for each in results],
         "tasks": [
             _task_to_json(suite, task)

@@ -19,7 +19,7 @@ export class TaskTable {
     this.evaluation = null;
     this.task = null; // the one whose runs are side by side
     this.rows = []; // the tasks that the filter lets through
-    this.places = { tasks: new Set(), cells: new Set() }; // of the runs that the filter lets through
+    this.places = new Map(); // task → the columns of the runs that the filter lets through
     this.at = [0, 0]; // row and column of the cell that the keyboard is at
     this.frame = 0;
     this.range = ""; // the rows that are drawn
@@ -69,7 +69,7 @@ export class TaskTable {
   showRows({ keepPlace = false } = {}) {
     const { tasks } = this.evaluation;
     this.places = this.filter.places;
-    this.rows = [...tasks.keys()].filter((index) => this.places.tasks.has(index));
+    this.rows = [...tasks.keys()].filter((index) => this.places.has(index));
     this.table.setAttribute("aria-rowcount", String(this.rows.length + 1));
     const found = this.filter.isActive ? `${plural(this.filter.shown.length, "run")} of ${formatNumber(this.rows.length)} of ` : "";
     this.status.textContent = `${found}${plural(tasks.length, "task")}`;
@@ -153,7 +153,7 @@ export class TaskTable {
       h("small", { class: "num" }, id),
       h("span", { dir: "auto" }, title),
     );
-    const classOf = (column) => (this.places.cells.has(`${index} ${column}`) ? null : "apart");
+    const classOf = (column) => (this.places.get(index).has(column) ? null : "apart");
     const found = members.map((member, column) =>
       h("td", { class: classOf(column) }, cell(cells[index][column], member, this.place(row, column), this.filter.question)),
     );

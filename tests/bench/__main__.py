@@ -25,7 +25,7 @@ from tests.bench.cluster import placement, sandboxes, sizing
 from tests.bench.context import bench_context, print_progress
 from tests.bench.growth import table as growth
 from tests.bench.models import caching
-from tests.bench.page import comparison, opening, reports, scrubbing, streaming, tree
+from tests.bench.page import comparison, opening, reading, reports, scrubbing, streaming, tree
 from tests.bench.server import (
     bodies,
     history,
@@ -54,6 +54,7 @@ TABLES: dict[str, partial[Table]] = {
     "page": partial(streaming.table, lengths=(2, 5), gradio_lengths=(2, 4), window=2),
     "comparison": partial(comparison.table, lengths=(3,), window=2),
     "opening": partial(opening.table, times=1, gradio_times=1, lengths=(3,), cold=1),
+    "reading": partial(reading.table, tasks=20, times=3),
     "reports": partial(reports.table, lengths=(2, 5), times=1, moves=2),
     "tree": partial(tree.table, counts=(3, 1200), times=2, paints=1),
     "scrubbing": partial(scrubbing.table, steps=6, files=60, moves=3),
@@ -73,7 +74,9 @@ TABLES: dict[str, partial[Table]] = {
 }
 """Each table with tiny numbers; without them its function measures it as it is reported."""
 
-BROWSER_TABLES = {"growth", "idle", "page", "comparison", "opening", "reports", "tree", "scrubbing"}
+BROWSER_TABLES = {
+    "growth", "idle", "page", "comparison", "opening", "reading", "reports", "tree", "scrubbing",
+}  # fmt: skip
 RAY_TABLES = {"cluster", "placed-sandboxes"}
 
 

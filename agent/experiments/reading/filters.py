@@ -6,7 +6,7 @@ and this module read the values from an evaluation's description.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 from urllib.parse import parse_qsl
@@ -56,6 +56,11 @@ FIELDS = (
     Field("domain", "Domain", "choice", "The suite’s domain."),
     Field("group", "Group", "choice", "The part of the suite: a subject, a subtask."),
 )  # fmt: skip
+
+_NONE = "none"
+_OF_CELL = frozenset(("suite", "domain", "group", "member", "difference"))
+_NOT_BEGUN = ({"run": "", "outcome": "waiting"},)
+_Test = tuple[str, Callable[[Any], bool]]
 
 Filter = Mapping[str, Sequence[str]]
 """Values by field."""
@@ -119,7 +124,16 @@ def labels_to_json(run: Outcome) -> dict[str, Any]:
 
 def selected(description: Mapping[str, Any], chosen: Filter) -> list[str]:
     """Return the ids of the runs that a filter lets through, in the order of the tasks."""
-    return [each["run"] for each in items(description) if each["run"] and matches(each, chosen)]
+    of_run, of_cell = list[_Test](), list[_Test]()
+    for key, values in chosen.items():
+        (of_cell if key in _OF_CELL else of_run).append((key, _test(values)))
+    return [
+        run["run"]
+        for about, runs in cells_of(description)
+        if all(test(about[key]) for key, test in of_cell)
+        for run in runs
+        if run["run"] and all(test(run.get(key)) for key, test in of_run)
+    ]
 
 
 def only(description: Mapping[str, Any], kind: str, chosen: Filter) -> dict[str, Any]:
@@ -133,37 +147,39 @@ def only(description: Mapping[str, Any], kind: str, chosen: Filter) -> dict[str,
     return {**description, "runs": [row for row in description["runs"] if row["run"] in wanted]}
 
 
-def items(description: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield each run of an evaluation with the values of its fields.
+def cells_of(
+    description: Mapping[str, Any],
+) -> Iterator[tuple[dict[str, str], Sequence[Mapping[str, Any]]]]:
+    """Yield the runs of each task and member, with the values that they share.
 
-    A member that has not begun a task has one without a run.
+    A member that has not begun a task has one without an id.
     """
-    members, not_begun = description["members"], [{"run": "", "outcome": "waiting"}]
-    for at, (task, row) in enumerate(zip(description["tasks"], description["cells"], strict=True)):
+    members = description["members"]
+    for task, row in zip(description["tasks"], description["cells"], strict=True):
+        of_task = {name: task[name] for name in ("suite", "domain", "group")}
         for member, cell in zip(members, row, strict=True):
-            about = {
-                "task": at, "member": member["label"], "suite": task["suite"],
-                "domain": task["domain"], "group": task["group"],
-                "difference": _difference(row, member, cell),
-            }  # fmt: skip
-            for run in cell["runs"] or not_begun:
-                yield run | about
+            difference = _difference(row, member, cell)
+            about = {**of_task, "member": member["label"], "difference": difference}
+            yield about, cell["runs"] or _NOT_BEGUN
 
 
-def matches(item: Mapping[str, Any], chosen: Filter) -> bool:
-    """Whether a run has one of the values of every field."""
-    return all(
-        any(_has(item.get(key), value) for value in values) for key, values in chosen.items()
-    )
+def _test(wanted: Sequence[str]) -> Callable[[Any], bool]:
+    """Return whether a value is one of those that are wanted, or in one of the ranges."""
+    values, ranges = frozenset(wanted), [
+        (float(found[1] or 0), float(found[2] or "inf"))
+        for each in wanted if (found := _RANGE.fullmatch(each))
+    ]  # fmt: skip
 
+    def test(value: Any) -> bool:
+        if isinstance(value, int | float):
+            return any(low <= value <= high for low, high in ranges)
+        if isinstance(value, list):
+            return any(each in values for each in value if each) or (
+                _NONE in values and not any(value)
+            )
+        return (value or _NONE) in values
 
-def _has(value: Any, wanted: str) -> bool:
-    found = _RANGE.fullmatch(wanted)
-    if isinstance(value, int | float):
-        low, high = found.groups() if found else ("", "")
-        return found is not None and float(low or 0) <= value <= float(high or "inf")
-    values = value if isinstance(value, list) else [value]
-    return wanted in ([each for each in values if each] or ["none"])
+    return test
 
 
 def _difference(

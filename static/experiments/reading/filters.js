@@ -4,6 +4,8 @@ import { isKnown } from "../words.js";
 
 const RANGE = /^(\d{0,15})\.\.(\d{0,15})$/;
 const NONE = "none";
+const NO_VALUES = [NONE];
+const MEANS = ["score", "tokens", "turns", "cost"];
 const STEPS = [5, 2, 1]; // the first digits of a bin's lower end
 
 /** A filter from the text of a URL: field → values. What the server did not name is left out. */
@@ -20,17 +22,24 @@ export function parseFilter(text, fields) {
 /** The text of a filter, as it is in a URL and as exports take it. */
 export const filterText = (filter) => `${new URLSearchParams(Object.entries(filter).flatMap(([key, values]) => values.map((value) => [key, value])))}`;
 
-/** Each run of an evaluation with the values of its fields; a member that has not begun a task has one without a run. */
-export function itemsOf({ tasks, cells, members }) {
-  return tasks.flatMap(({ suite, domain, group }, task) =>
-    members.flatMap(({ label, baseline }, at) => {
-      const cell = cells[task][at];
-      const difference = at === baseline ? "" : differenceOf(cell.score, cells[task][baseline].score);
-      const runs = cell.runs.length ? cell.runs : [{ run: "", outcome: "waiting" }];
-      return runs.map((run) => ({ ...run, task, column: at, member: label, suite, domain, group, difference }));
-    }),
-  );
+/**
+ * Each run of an evaluation with the values of its fields; a member that has not begun a task has one without a run.
+ * `known` keeps the runs of a task's cells, so that a change costs what it changes.
+ */
+export function itemsOf({ tasks, cells, members }, known = new WeakMap()) {
+  return tasks.flatMap((task, index) => {
+    const row = cells[index];
+    if (!known.has(row)) known.set(row, itemsOfTask(task, index, row, members));
+    return known.get(row);
+  });
 }
+
+const itemsOfTask = ({ suite, domain, group }, task, row, members) =>
+  members.flatMap(({ label, baseline }, at) => {
+    const difference = at === baseline ? "" : differenceOf(row[at].score, row[baseline].score);
+    const runs = row[at].runs.length ? row[at].runs : [{ run: "", outcome: "waiting" }];
+    return runs.map((run) => ({ ...run, task, column: at, member: label, suite, domain, group, difference }));
+  });
 
 /** How a score stands to the baseline's; empty if one of them is unknown. */
 function differenceOf(score, base) {
@@ -39,19 +48,27 @@ function differenceOf(score, base) {
   return score > base ? "better" : "worse";
 }
 
-/** Whether a run has one of the values of every field. */
-export const matches = (item, filter) => Object.entries(filter).every(([key, values]) => values.some((value) => has(item[key], value)));
+/** A function that says whether a run has one of the values of every field of a filter. */
+export function matcher(filter) {
+  const tests = Object.entries(filter).map(([key, values]) => [key, new Set(values), values.map(rangeOf).filter(Boolean)]);
+  return (item) =>
+    tests.every(([key, values, ranges]) => {
+      const value = item[key];
+      if (isKnown(value)) return ranges.some(([low, high]) => value >= low && value <= high);
+      return valuesOf(value).some((each) => values.has(each));
+    });
+}
 
-function has(value, wanted) {
-  if (!isKnown(value)) return valuesOf(value).includes(wanted);
-  const [, low, high] = wanted.match(RANGE) ?? [];
-  return low !== undefined && value >= Number(low) && value <= (high ? Number(high) : Infinity);
+/** The ends of a range; undefined for what is none. */
+function rangeOf(value) {
+  const [, low, high] = value.match(RANGE) ?? [];
+  return low === undefined ? undefined : [Number(low), high ? Number(high) : Infinity];
 }
 
 /** The values of a field of a run, as text. */
 function valuesOf(value) {
-  const known = (Array.isArray(value) ? value : [value]).filter(Boolean);
-  return known.length ? known : [NONE];
+  if (Array.isArray(value) ? !value.some(Boolean) : !value) return NO_VALUES;
+  return Array.isArray(value) ? value.filter(Boolean) : [value];
 }
 
 /** The range in which a number is: 0 to 9, then 10 to 19, 20 to 49, 50 to 99, 100 to 199 and so on. */
@@ -73,17 +90,31 @@ export function valueCounts(items, { key, kind }) {
 
 /** Runs grouped by a field: { value, runs, tasks, score, tokens, turns, cost }, with the means of what is known. */
 export function groupsOf(items, field) {
-  const groups = new Map(valueCounts(items, field).map(([value]) => [value, []]));
-  for (const item of items) for (const value of field.kind === "range" ? [binOf(item[field.key])] : valuesOf(item[field.key])) groups.get(value).push(item);
-  return [...groups].map(([value, members]) => ({
-    value,
-    runs: members.filter(({ run }) => run).length,
-    tasks: new Set(members.map(({ task }) => task)).size,
-    ...Object.fromEntries(["score", "tokens", "turns", "cost"].map((name) => [name, meanOf(members, name)])),
-  }));
+  const groups = new Map(valueCounts(items, field).map(([value]) => [value, new Group(value)]));
+  for (const item of items) for (const value of field.kind === "range" ? [binOf(item[field.key])] : valuesOf(item[field.key])) groups.get(value).add(item);
+  return [...groups.values()].map((group) => group.figures);
 }
 
-function meanOf(items, name) {
-  const known = items.map((item) => item[name]).filter(isKnown);
-  return known.length ? known.reduce((sum, value) => sum + value, 0) / known.length : null;
+class Group {
+  constructor(value) {
+    this.value = value;
+    this.runs = 0;
+    this.tasks = new Set();
+    this.sums = MEANS.map(() => [0, 0]); // sum and number of what is known
+  }
+
+  add(item) {
+    if (item.run) this.runs += 1;
+    this.tasks.add(item.task);
+    MEANS.forEach((name, at) => {
+      if (!isKnown(item[name])) return;
+      this.sums[at][0] += item[name];
+      this.sums[at][1] += 1;
+    });
+  }
+
+  get figures() {
+    const means = MEANS.map((name, at) => [name, this.sums[at][1] ? this.sums[at][0] / this.sums[at][1] : null]);
+    return { value: this.value, runs: this.runs, tasks: this.tasks.size, ...Object.fromEntries(means) };
+  }
 }

@@ -5,7 +5,7 @@ import { formatNumber } from "../../core/format.js";
 import { source } from "../../core/loading/source.js";
 import { stateLabel } from "../../core/run/run_states.js";
 import { DIFFERENCES, OUTCOMES, domainName, isKnown, percent } from "../words.js";
-import { filterText, groupsOf, itemsOf, matches, parseFilter, valueCounts } from "./filters.js";
+import { filterText, groupsOf, itemsOf, matcher, parseFilter, valueCounts } from "./filters.js";
 
 const NARROW = matchMedia("(max-width: 900px)");
 const CAPABILITIES = { external: "External resources", files: "File management", computation: "Computation" };
@@ -40,11 +40,14 @@ export class RunFilter {
     this.filter = {}; // field → values
     this.fields = null; // as the server names them
     this.items = []; // all runs
+    this.known = new WeakMap(); // the runs of a task's cells
+    this.evaluation = null;
     this.shown = []; // those that the filter lets through
     this.controls = h("div", { class: "filter-fields" });
     this.clear = h("button", { class: "quiet clear-filter", onclick: () => this.change({}) }, "Clear");
     this.summary = h("span", {}, "Filter and group");
     this.details = h("details", { class: "run-filter", open: !NARROW.matches }, h("summary", {}, this.summary), this.controls);
+    this.details.addEventListener("toggle", () => this.evaluation && this.showControls());
     this.table = h("table", { class: "groups num" });
     this.groups = h("div", { class: "table-scroller", tabindex: "0", role: "region", "aria-label": "Groups of runs", hidden: true }, this.table);
     this.exports = h("span", { class: "filter-exports", hidden: true });
@@ -55,9 +58,10 @@ export class RunFilter {
 
   /** Take in an evaluation, of which the tasks or the cells are others. */
   show(evaluation) {
-    this.evaluation = evaluation;
     if (!this.fields || this.fields.length !== evaluation.filters.length) this.build(evaluation);
-    this.items = itemsOf(evaluation);
+    if (this.evaluation?.tasks !== evaluation.tasks) this.known = new WeakMap();
+    this.evaluation = evaluation;
+    this.items = itemsOf(evaluation, this.known);
     this.apply();
   }
 
@@ -94,11 +98,7 @@ export class RunFilter {
     select.addEventListener("change", () => this.choose(field.key, select.value));
     const show = () => {
       const [chosen = ""] = this.filter[field.key] ?? [];
-      const { [field.key]: _own, ...others } = this.filter;
-      const counts = valueCounts(
-        this.items.filter((item) => matches(item, others)),
-        field,
-      );
+      const counts = valueCounts(this.shownBut(field.key), field);
       if (chosen && !counts.some(([value]) => value === chosen)) counts.push([chosen, 0]);
       select.hidden = counts.length < 2 && !chosen;
       if (hasChanged(select, counts)) {
@@ -165,12 +165,17 @@ export class RunFilter {
   }
 
   apply() {
-    this.shown = this.isActive ? this.items.filter((item) => matches(item, this.filter)) : this.items;
-    for (const { show } of this.inputs.values()) show();
+    this.shown = this.isActive ? this.items.filter(matcher(this.filter)) : this.items;
+    this.showControls();
     this.clear.hidden = !this.isActive;
     this.summary.textContent = this.isActive ? `Filter and group (${Object.keys(this.filter).length})` : "Filter and group";
     this.showExports();
     this.drawGroups();
+  }
+
+  /** Show what is chosen, and what can be; in view only. */
+  showControls() {
+    if (this.details.open) for (const { show } of this.inputs.values()) show();
   }
 
   /** Offer the rows of the runs that are shown. */
@@ -182,20 +187,26 @@ export class RunFilter {
     this.exports.replaceChildren("Export them: ", link("runs.csv", "CSV"), " ", link("runs.jsonl", "JSON Lines"), " ", link("runs.parquet", "Parquet"));
   }
 
-  /** The tasks with a run that is shown, and the cells of these runs as "task column". */
+  /** The columns, by task, in which the runs are that the filter lets through. */
   get places() {
-    return { tasks: new Set(this.shown.map(({ task }) => task)), cells: new Set(this.shown.map(({ task, column }) => `${task} ${column}`)) };
+    const places = new Map();
+    for (const { task, column } of this.shown) {
+      if (!places.has(task)) places.set(task, new Set());
+      places.get(task).add(column);
+    }
+    return places;
   }
 
   /** The number of runs by outcome, whatever outcome is chosen. */
   get outcomes() {
-    const { [CHIPS]: _own, ...others } = this.filter;
-    return new Map(
-      valueCounts(
-        this.items.filter((item) => matches(item, others)),
-        { key: CHIPS, kind: "choice" },
-      ),
-    );
+    return new Map(valueCounts(this.shownBut(CHIPS), { key: CHIPS, kind: "choice" }));
+  }
+
+  /** The runs that the filter lets through without one of its fields. */
+  shownBut(key) {
+    if (!(key in this.filter)) return this.shown;
+    const { [key]: _own, ...others } = this.filter;
+    return this.items.filter(matcher(others));
   }
 
   drawGroups() {

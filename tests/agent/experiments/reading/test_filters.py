@@ -8,7 +8,7 @@ import pytest
 
 from agent.errors import UsageError
 from agent.experiments.description import describe
-from agent.experiments.reading.filters import FIELDS, items, only, parse, selected
+from agent.experiments.reading.filters import FIELDS, cells_of, only, parse, selected
 from tests.support.evaluations.stored import add, create
 from tests.support.evaluations.suites import sums
 
@@ -39,7 +39,9 @@ def test_a_run_has_a_value_of_every_field(tmp_path: Path) -> None:
         add(folder, (1, 0, 1), 0.0, state="token_limit"),
         add(folder, (1, 1, 1), scored=False, state="failed", reason=refused),
     ])  # fmt: skip
-    found: list[dict[str, Any]] = list(items(describe(folder, summaries)))
+    found: list[dict[str, Any]] = [
+        {**run, **about} for about, runs in cells_of(describe(folder, summaries)) for run in runs
+    ]
     assert {each.key for each in FIELDS} <= set(found[0])
     assert [each["failure"] for each in found] == [
         "", "", "token_limit", "The endpoint answered …",

@@ -14,7 +14,7 @@ from agent.experiments.folder import ExperimentFolder
 from agent.experiments.publish.exports import export
 from agent.experiments.publish.publication import published
 from agent.experiments.publish.verify import verify
-from agent.experiments.reading.filters import items, parse, selected
+from agent.experiments.reading.filters import cells_of, parse, selected
 from agent.experiments.reading.labels import MAX_LABELS, label_of
 from agent.runs.summary import Summary
 from tests.support.evaluations.stored import add, create
@@ -83,7 +83,7 @@ def test_labels_are_shown_filtered_exported_and_verified(
     shown = describe(folder, summaries)
     assert shown["raters"] == ["Ada", "Bob"]
     assert shown["agreement"]["n"] == 3
-    found = {each["run"]: each for each in items(shown)}
+    found = {each["run"]: each for _, runs in cells_of(shown) for each in runs}
     assert (found["run-1-1-1"]["labels"], found["run-1-1-1"]["agreed"]) == (["a", "b"], "disagree")
     assert selected(shown, parse("labels=b&agreed=none")) == ["run-3-1-1"]
     assert selected(shown, parse("noted=yes")) == ["run-0-1-1"]

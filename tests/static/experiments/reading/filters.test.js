@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
-import { filterText, groupsOf, itemsOf, matches, parseFilter, valueCounts } from "../../../../static/experiments/reading/filters.js";
+import { filterText, groupsOf, itemsOf, matcher, parseFilter, valueCounts } from "../../../../static/experiments/reading/filters.js";
 
 const { description, cases } = JSON.parse(readFileSync(new URL("../../../fixtures/filters.json", import.meta.url), "utf8"));
 const choices = ["outcome", "difference", "uses", "failure", "member", "suite", "domain", "group"].map((key) => ({ key, kind: "choice" }));
@@ -14,7 +14,10 @@ const items = itemsOf(description);
 for (const [text, runs] of cases)
   test(`the filter “${text}” selects the runs that the server selects`, () => {
     const filter = parseFilter(text, fields);
-    const found = items.filter((item) => item.run && matches(item, filter)).map(({ run }) => run);
+    const found = items
+      .filter((item) => item.run)
+      .filter(matcher(filter))
+      .map(({ run }) => run);
     assert.deepEqual(found, runs);
     assert.deepEqual(parseFilter(filterText(filter), fields), filter);
   });
@@ -25,7 +28,7 @@ test("what a URL names and the server does not is left out", () => {
 
 test("a member that has not begun a task waits", () => {
   assert.deepEqual(
-    items.filter((item) => matches(item, { outcome: ["waiting"] })).map(({ task, member }) => [task, member]),
+    items.filter(matcher({ outcome: ["waiting"] })).map(({ task, member }) => [task, member]),
     [[1, "other, larger & slow"]],
   );
 });
@@ -55,5 +58,17 @@ test("numbers are grouped by ranges, which are filters", () => {
     ["20000..49999", 1],
     ["none", 2],
   ]);
-  for (const [value, runs] of found.slice(0, -1)) assert.equal(items.filter((item) => matches(item, { tokens: [value] })).length, runs);
+  for (const [value, runs] of found.slice(0, -1)) assert.equal(items.filter(matcher({ tokens: [value] })).length, runs);
+});
+
+test("a change costs the runs of its task only", () => {
+  const known = new WeakMap();
+  const before = itemsOf(description, known);
+  const cells = description.cells.with(1, [...description.cells[1]]);
+  const after = itemsOf({ ...description, cells }, known);
+  assert.deepEqual(after, before);
+  assert.deepEqual(
+    after.map((item, at) => item === before[at]),
+    before.map(({ task }) => task !== 1),
+  );
 });
