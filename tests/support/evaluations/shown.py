@@ -81,8 +81,7 @@ class ShownEvaluation:
         self.stage.mount(*components, look=look)
         url = f"{self.stage.url}?evaluation={self.folder.id}{query}"
         self.stage.page.evaluate("(url) => history.replaceState(null, '', url)", url)
-        show = "({ showView }, id) => showView('evaluation', id, { visit: false })"
-        self.stage.evaluate("core/view.js", show, self.folder.id)
+        self.stage.page.evaluate("dispatchEvent(new Event('popstate'))")  # as on the way back
 
 
 def rows(stage: Stage) -> list[str]:
