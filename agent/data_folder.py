@@ -4,7 +4,6 @@ import fcntl
 import os
 import re
 import secrets
-import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -65,7 +64,7 @@ class DataFolder(ClosingContext):
         known = read_instance_id(self.path)
         if known:
             return known
-        fresh, file = uuid.uuid4().hex, self.path / "instance"
+        fresh, file = secrets.token_hex(16), self.path / "instance"
         if file.exists():
             rename_damaged(
                 file, "it is not an instance id. Earlier containers are no longer recognized."
@@ -88,7 +87,7 @@ class DataFolder(ClosingContext):
 
         ``disk`` is the size of its own disk, which it gets if possible; None for none.
         """
-        sandbox_id = uuid.uuid4().hex
+        sandbox_id = secrets.token_hex(16)
         folder = self.path / "sandboxes" / sandbox_id
         try:
             volume.create(folder, disk)

@@ -7,7 +7,6 @@ A checkout has the files at its top level. ``pip install`` puts them below the e
 import shlex
 import sys
 from collections.abc import Iterator
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +20,8 @@ _SHARE = Path("share") / DISTRIBUTION_NAME
 
 def version() -> str:
     """Return this program's version; “(checkout)” where it is not installed."""
+    from importlib import metadata  # slow to import, and no run needs it
+
     try:
         return metadata.version(DISTRIBUTION_NAME)
     except metadata.PackageNotFoundError:

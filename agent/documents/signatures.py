@@ -1,8 +1,10 @@
 """Recognises PDF and office documents, and encrypted ones, by their first bytes and names."""
 
 import re
-import zipfile
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
+
+if TYPE_CHECKING:
+    import zipfile  # slow to import, and a run needs none of it
 
 WORKBOOK_EXTENSIONS = (".xlsx", ".xlsm", ".xlsb", ".ods", ".xls")
 OFFICE_EXTENSIONS = (
@@ -54,7 +56,7 @@ def is_encrypted_office(file: BinaryIO) -> bool:
     return _ENCRYPTED_PACKAGE in file.read(_DIRECTORY_BYTES)
 
 
-def is_encrypted_open_document(archive: zipfile.ZipFile) -> bool:
+def is_encrypted_open_document(archive: "zipfile.ZipFile") -> bool:
     """Return whether an OpenDocument file is encrypted (ODF 1.3, part 2, 3.4)."""
     names = archive.namelist()
     if "encrypted-package" in names:  # LibreOffice since 24.8

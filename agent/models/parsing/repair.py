@@ -5,9 +5,9 @@ conversation permanently if they are invalid.
 """
 
 import json
+import os
 import re
 from collections.abc import Container
-from uuid import uuid4
 
 _INVALID_NAME_CHARACTERS = re.compile(r"[^a-zA-Z0-9_-]")
 _NUMBER = re.compile(r":\d{1,9}$")
@@ -37,7 +37,7 @@ def valid_arguments(arguments: str) -> str:
 
 def new_call_id() -> str:
     """Return a globally unique id for a tool call."""
-    return f"call_{uuid4().hex[:24]}"
+    return f"call_{os.urandom(12).hex()}"
 
 
 def resolve_tool_name(name: str, known: Container[str]) -> str:
