@@ -272,8 +272,8 @@ class Studio:
             suites: Names of suites (``agent.experiments.suites.NAMES``), or ``Suite`` objects.
             members: As for ``compare``; a text that names no mode stands for both modes. By
                 default the settings' model, else the built-in one, in both modes.
-            data: The authors' data: a file or folder for the only suite, or one per suite by
-                name. A suite without data is the packaged sample.
+            data: The authors' data: a file or folder for all suites, or one per suite by name. A
+                suite without data is the packaged sample.
             limit: Tasks of each suite at most, evenly from its groups; or by suite.
             extraction: How final answers of mathematics and letters are found, of all suites or by
                 suite: ``lenient`` (by default), or ``reference``, as the paper's reward does.
@@ -283,7 +283,8 @@ class Studio:
                 repetition has the next one.
             preset: ``paper`` for the paper's prompts, limits, repetitions, temperatures and
                 judge; whatever else is given goes before it.
-            judge: The judge, for suites that need one, or its model's name.
+            judge: The judge, for suites that need one, or its model's name; with ``extend``, for
+                added suites if there is none yet.
             judge_model: The judge's model, or its endpoint with its key.
             models: Models or endpoints with their keys, by the label of their member.
             concurrency: How many runs at a time; 4 by default. The built-in model does one.
