@@ -15,6 +15,7 @@ from agent.experiments.publish.tables import (
     is_evaluation,
     shown_domains,
 )
+from agent.models.builtin.install import BUILTIN_BASE_NAME, BUILTIN_NAME
 
 MEASURES = ("score", "pass_hat_k", "tokens_once", "largest_prompt", "generated_tokens",
             "total_seconds", "cost")  # fmt: skip
@@ -27,6 +28,9 @@ _MAX_LABEL, _MAX_TITLE = 32, 110
 _MUTED, _BASE, _OTHER, _GRID = "#756d61", "#b9b2a5", "#1f6f5c", "#e7e2d8"
 _MODELS = ("#1f6f5c", "#b3541e", "#3b5b92", "#8a4f7d", "#8a7a1f", "#4d4d4d")
 """A colour for each model; its members without a sandbox have a light one."""
+
+_ONE_MODEL = {BUILTIN_BASE_NAME: BUILTIN_NAME}
+"""Names under which a model answers without a sandbox."""
 
 _LIGHT = 0.55  # share of white in a light colour
 _PANELS, _PANEL_WIDTH, _PANEL_HEIGHT, _AXIS = 3, 304, 190, 34
@@ -136,10 +140,11 @@ def _upright(x: float, bottom: float, top: float) -> Iterator[Shape]:
 
 def _colours(members: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return a colour for each member: one for its model, light without a sandbox."""
-    models = list(dict.fromkeys(str(member["model"]) for member in members))
+    names = [_ONE_MODEL.get(member["model"], str(member["model"])) for member in members]
+    models = list(dict.fromkeys(names))
     found = []
-    for member in members:
-        colour = _MODELS[models.index(str(member["model"])) % len(_MODELS)]
+    for member, name in zip(members, names, strict=True):
+        colour = _MODELS[models.index(name) % len(_MODELS)]
         found.append(_lighter(colour) if member["mode"] == "plain" else colour)
     return found
 

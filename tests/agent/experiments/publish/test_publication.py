@@ -3,8 +3,9 @@
 import hashlib
 import io
 import json
+import re
 import zipfile
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -170,6 +171,19 @@ def test_the_figure_as_pdf_has_its_texts_and_embeds_its_font(tmp_path: Path) -> 
     assert "Mathematics (6 tasks)" in text
     assert "+50.0" in text
     assert b"/FontFile2" in content
+
+
+def test_a_model_has_one_colour_in_the_figure_light_without_a_sandbox(tmp_path: Path) -> None:
+    folder = create(tmp_path, [sums(2)])
+    summaries = fill(folder, "01", "11")
+    answered = {"run-0-0-1": "Built-in model without its adapter", "run-0-1-1": "Built-in model"}
+    known = {
+        run: summary and replace(summary, model=answered.get(run, summary.model))
+        for run, summary in summaries.items()
+    }
+    figure = export(publish_all(folder, known), "svg").decode()
+    assert {"#1f6f5c", "#9abeb6"} <= set(re.findall(r'fill="(#[0-9a-f]{6})"', figure))
+    assert "#b3541e" not in figure  # a second model's
 
 
 def test_the_archive_has_all_formats_and_is_always_the_same(tmp_path: Path) -> None:
