@@ -71,18 +71,8 @@ class GivenPictures:
         """Return the first pages of input files that are PDFs without text."""
         from agent.documents.text import SCAN  # only plain mode pastes texts
 
-        limits, shown = self.eyes.limits, list[Picture]()
-        for name, text in texts if limits else ():
-            if not text.startswith("[") or SCAN not in text:
-                continue
-            path = f"input/{name}"
-            try:
-                with self._folder.open_workspace().open_read(RelPath(path)) as file:
-                    data = file.read(MAX_FILE_BYTES + 1)
-                shown += self.eyes.show_pages(data, path, MAX_SCAN_PAGES)
-            except (DrawingError, WorkspaceError, OSError) as error:
-                self._notices.append(_NOT_SHOWN.format(path=path, why=error))
-        return tuple(shown)
+        scans = [name for name, text in texts if text.startswith("[") and SCAN in text]
+        return self.show([f"input/{name}" for name in scans], chosen=True)
 
     def without_pictures(
         self, texts: Sequence[tuple[str, str]], pictures: Sequence[Picture]

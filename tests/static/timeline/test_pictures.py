@@ -74,11 +74,13 @@ def test_a_card_shows_the_picture_that_the_model_got(
     check_accessible(stage, ".timeline")
 
 
+@pytest.mark.parametrize("viewed", [Look(), Look("owner", NARROW, "dark")], ids=str)
 def test_pictures_open_large_with_all_others_of_the_run_beside(
-    stage: Stage, charts: tuple[Picture, Picture]
+    stage: Stage, charts: tuple[Picture, Picture], viewed: Look
 ) -> None:
     wrong, right = charts
-    stage.mount("timeline", run=[started(), *look(1, wrong), *look(2, right), ended()])
+    run = [started(), *look(1, wrong), *look(2, right), ended()]
+    stage.mount("timeline", run=run, look=viewed)
     second = figures(stage).nth(1).get_by_role("button")
     second.click()
     large = stage.page.get_by_role("dialog", name="Images")
@@ -87,7 +89,11 @@ def test_pictures_open_large_with_all_others_of_the_run_beside(
     expect(image).to_have_attribute("src", f"{stage.run_url}outputs/{right.file}")
     stage.page.keyboard.press("ArrowLeft")
     expect(image).to_have_attribute("src", f"{stage.run_url}outputs/{wrong.file}")
-    stage.page.keyboard.press("Escape")
+    name = large.get_by_text("output/chart.png", exact=True).bounding_box()
+    assert name is not None
+    assert name["width"] > 60
+    expect(large.get_by_role("button", name="Close")).to_be_in_viewport(ratio=1)
+    large.get_by_role("button", name="Close").click()
     expect(second).to_be_focused()
 
 
