@@ -32,6 +32,7 @@ const OF_TASKS = [
   ["appendix.html", "Appendix", "HTML"],
   ["tasks.csv", "Tasks", "CSV"],
   ["tasks.tex", "Tasks", "LaTeX"],
+  ["answers.csv", "Answers about runs", "CSV"],
 ];
 
 /** Disable an action on what another process carries out, with the sentence that says so. */
