@@ -106,13 +106,13 @@ _OF_ALL: dict[str, _Format] = {
     "runs.csv": lambda shown: as_csv(tables.run_rows(shown)),
     "runs.jsonl": _lines,
     "runs.parquet": lambda shown: as_parquet(shown["runs"]),
-    "answers.csv": lambda shown: as_csv(tables.answer_rows(shown)),
     "provenance.json": lambda shown: _json(shown["provenance"]),
     "columns.csv": _codebook,
 }
 _OF_EVALUATIONS: dict[str, _Format] = {
     "tasks.csv": lambda shown: as_csv(tables.task_rows(shown)),
     "tasks.tex": lambda shown: as_latex(tables.tasks_table(shown)),
+    "answers.csv": lambda shown: as_csv(tables.answer_rows(shown)),
     "tasks.md": lambda shown: as_markdown(tables.tasks_table(shown)),
     **{f"gains.{kind}": partial(chart.draw, kind=kind, figure="gains") for kind in FORMATS},
 }
