@@ -15,7 +15,7 @@ from agent.loop.conversation import Conversation
 from agent.runs import journal
 from agent.runs.folder import RunFolder
 from agent.runs.journal import Journal
-from agent.runs.outputs.long import LongOutputs
+from agent.runs.outputs.long_outputs import LongOutputs
 from agent.runs.outputs.pictures import PictureStore
 from agent.runs.state import RunState
 from agent.sandbox.disk import volume

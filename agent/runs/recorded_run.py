@@ -41,7 +41,7 @@ from agent.prompts import Prompt
 from agent.runs.event_recorder import EventRecorder
 from agent.runs.folder import RunFolder
 from agent.runs.inputs import list_inputs, read_texts
-from agent.runs.outputs.given import GivenPictures
+from agent.runs.outputs.given_pictures import GivenPictures
 from agent.runs.requests.log import RequestLog
 from agent.runs.sandbox_session import SandboxSession
 from agent.runs.user_changes import UserChange, UserChanges

@@ -50,7 +50,7 @@ from agent.limits import Limits
 from agent.loop.meter import UsageMeter
 from agent.models.base import Usage
 from agent.runs.metrics.tally import Tally
-from agent.runs.outputs.sent import SentPictures
+from agent.runs.outputs.sent_pictures import SentPictures
 from agent.sandbox.base import EndReason
 from agent.sandbox.network.policy import NetworkAccess
 from agent.util.text import mark_hidden, plural

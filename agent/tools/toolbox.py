@@ -30,7 +30,7 @@ from agent.tools.schemas import tool_schemas
 from agent.util.stop import Stop
 from agent.util.text import one_line, sanitize
 from agent.util.wait import WaitCancelled, run_cancellable
-from agent.vision import look
+from agent.vision.drawing_process import MAX_FILE_BYTES
 from agent.vision.eyes import Eyes, Sight, explain_video
 from agent.vision.kinds import kind_of
 
@@ -288,7 +288,7 @@ class Toolbox:
         if kind == "missing" and (moment := _MOMENT.fullmatch(path)):
             path, second = moment.groups()
         try:
-            data = self._read(path, look.MAX_FILE_BYTES)
+            data = self._read(path, MAX_FILE_BYTES)
         except ToolError as error:  # a video may be too large to be read
             if kind_of(path, b"\0") == "video" and self.sandbox.kind(path) == "file":
                 return Sight(f"Error: {error}\n{explain_video(path, second).text}", ok=False)

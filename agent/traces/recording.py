@@ -43,7 +43,7 @@ from agent.limits import Limits
 from agent.loop.meter import UsageMeter
 from agent.models.base import Picture, ToolCall
 from agent.runs.folder import RunFolder
-from agent.runs.outputs.long import LongOutputs
+from agent.runs.outputs.long_outputs import LongOutputs
 from agent.runs.outputs.pictures import PictureStore
 from agent.tools.actions import BASH, EDITOR, SUBMIT, Action, Bash, Custom, Operation, Submit
 from agent.traces.formats.images import Image, keep_image

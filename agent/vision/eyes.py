@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from agent.documents.drawing_error import DrawingError
 from agent.errors import WorkspaceError
 from agent.models.base import Picture, PictureLimits
+from agent.vision.drawing_process import MAX_FILE_BYTES, draw_in_process
 from agent.vision.kinds import HEAD_BYTES, Kind, kind_of
-from agent.vision.look import MAX_FILE_BYTES, look
 from agent.vision.request import (
     MAX_TEXT,
     Drawing,
@@ -163,7 +163,9 @@ class Eyes:
             raise DrawingError(_HEIF_GIVEN)
         takes = self.limits
         limits = DrawingLimits(takes.side, takes.bytes) if takes else DrawingLimits()
-        return look(data, DrawingRequest(kind, limits, view_range, draws=takes is not None))
+        return draw_in_process(
+            data, DrawingRequest(kind, limits, view_range, draws=takes is not None)
+        )
 
     def _kept(self, drawing: Drawing, path: str) -> tuple[Picture, ...]:
         limits, keep = self.limits, self._keep

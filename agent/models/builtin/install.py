@@ -16,8 +16,8 @@ BUILTIN_BASE_NAME = "Built-in model without its adapter"
 BUILTIN_ID = "builtin"  # model name that selects the built-in model, whatever endpoint is set
 
 BUILTIN_DESCRIPTION = (
-    "Built-in model, 135M parameters: knows small file, text, table, chart and document tasks; "
-    "connect a model for anything else"
+    "Built-in model, 135M parameters: knows small file, text, table, chart and document tasks, "
+    "and sees no pictures; connect a model for anything else"
 )
 BUILTIN_MISSING_MESSAGE = (
     "The built-in model, which can do some small tasks, is missing in this studio. "

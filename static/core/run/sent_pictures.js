@@ -16,7 +16,7 @@ export const aboutPicture = ({ width, height, size, tokens }) =>
 
 export const pictureUrl = (run, { file }) => run.url(`outputs/${file}`);
 
-/** How an event changes them, by its kind; as agent/runs/pictures.py does. */
+/** How an event changes them, by its kind; as agent/runs/outputs/sent_pictures.py does. */
 const APPLY = {
   run_started: (looks, event) => looks.begin(event),
   run_continued: (looks, event) => looks.begin(event),

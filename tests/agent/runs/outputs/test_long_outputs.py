@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from agent.events import ToolOutput
-from agent.runs.outputs.long import MAX_JOURNAL_BYTES, LongOutputs
+from agent.runs.outputs.long_outputs import MAX_JOURNAL_BYTES, LongOutputs
 from agent.sandbox.base import StreamName
 
 

@@ -12,8 +12,8 @@ from PIL import Image
 
 from agent.documents.drawing_error import DrawingError
 from agent.vision.draw import find_font
+from agent.vision.drawing_process import draw_in_process
 from agent.vision.kinds import Kind, kind_of
-from agent.vision.look import look
 from agent.vision.request import Drawing, DrawingRequest
 from tests.sandbox_ui.preview.documents import pdf_files
 from tests.sandbox_ui.preview.documents.pdf_files import PdfPage, make_pdf
@@ -24,7 +24,7 @@ SVG = b'<svg xmlns="http://www.w3.org/2000/svg" %s>%s</svg>'
 
 
 def seen(data: bytes, kind: Kind = "image", view_range: tuple[int, int] | None = None) -> Drawing:
-    return look(data, DrawingRequest(kind, view_range=view_range))
+    return draw_in_process(data, DrawingRequest(kind, view_range=view_range))
 
 
 def picture(drawing: Drawing) -> Image.Image:
@@ -241,14 +241,14 @@ def test_the_pictures_of_a_notebook_are_seen_by_their_cells() -> None:
 
 
 def test_without_eyes_a_picture_is_described_and_a_pdf_read() -> None:
-    described = look(encoded(halves(), "PNG"), DrawingRequest("image", draws=False))
+    described = draw_in_process(encoded(halves(), "PNG"), DrawingRequest("image", draws=False))
     assert described.pictures == ()
     assert "400 × 200 pixels" in described.remark
     assert "#ff0000 50 %" in described.remark
     assert "#0000ff 50 %" in described.remark
-    read = look(pages(3), DrawingRequest("pdf", draws=False))
+    read = draw_in_process(pages(3), DrawingRequest("pdf", draws=False))
     assert read.text == "".join(f"--- page {at} ---\nPage {at}\n" for at in (1, 2, 3)).strip()
-    scan = look(make_pdf([PdfPage([])]), DrawingRequest("pdf", draws=False))
+    scan = draw_in_process(make_pdf([PdfPage([])]), DrawingRequest("pdf", draws=False))
     assert "There is no text on page 1" in scan.remark
     assert "tesseract" in scan.remark
 

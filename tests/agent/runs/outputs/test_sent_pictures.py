@@ -2,7 +2,7 @@
 
 from agent.events import MessageDelivered, ObservationsCleared, PicturesDropped, SummaryEnded
 from agent.models.base import Picture
-from agent.runs.outputs.sent import SentPictures
+from agent.runs.outputs.sent_pictures import SentPictures
 from tests.support.component.events import continued, ended, started, step, tool_ended
 
 

@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 _free = threading.BoundedSemaphore(MAX_CONCURRENT)
 
 
-def look(data: bytes, request: DrawingRequest) -> Drawing:
+def draw_in_process(data: bytes, request: DrawingRequest) -> Drawing:
     """Return what a model gets of a file; ``DrawingError`` says why it cannot be drawn."""
     if not data:
         raise DrawingError("The file is empty.")

@@ -8,9 +8,9 @@ from agent.errors import WorkspaceError
 from agent.models.base import Model, Picture, picture_limits_of
 from agent.runs.folder import RunFolder
 from agent.runs.outputs.pictures import PictureStore
+from agent.vision.drawing_process import MAX_FILE_BYTES
 from agent.vision.eyes import Eyes
 from agent.vision.kinds import HEAD_BYTES, is_picture
-from agent.vision.look import MAX_FILE_BYTES
 from agent.workspace.paths import RelPath
 
 MAX_SCAN_PAGES = 8
