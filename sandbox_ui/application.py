@@ -5,6 +5,7 @@ import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
@@ -44,6 +45,7 @@ from sandbox_ui.openai_api.routes import OpenAIRoutes
 from sandbox_ui.page import build, modules
 from sandbox_ui.page.api import ApiFunctions
 from sandbox_ui.page.experiment_api import ExperimentFunctions
+from sandbox_ui.page.gradio_files import GradioFiles
 from sandbox_ui.page.gradio_filter import GradioGate, parameters_of
 from sandbox_ui.page.gradio_queue import OwnedQueue
 from sandbox_ui.page.handlers import ButtonHandlers
@@ -240,7 +242,10 @@ def create_app(
     app.state.closing = services.closing
     app.add_middleware(CORSMiddleware, allow_origins=[])
     head = build.head(single_owner=identities.single_owner, builtin=settings.builtin)
-    app.add_middleware(HeadInjection, head=lambda: f"{head}\n{modules.head()}")
+    gradio_files = GradioFiles(Path(BUILD_PATH_LIB))
+    app.add_middleware(
+        HeadInjection, head=lambda: f"{head}\n{modules.head()}", end=gradio_files.tags()
+    )
     app.add_middleware(BodyLimit)
     app.add_middleware(AuthMiddleware, identities=identities)
     app.add_middleware(SecurityHeaders, allowed_hosts=settings.hosts)
@@ -249,7 +254,7 @@ def create_app(
     app.add_middleware(PathPrefix, prefix=settings.root_path)
     app.router.routes.extend(services.routes())
     app.mount("/ui", modules.PageFiles(directory=modules.STATIC))
-    app.mount("/assets", modules.GradioFiles(directory=BUILD_PATH_LIB))
+    app.mount("/assets", gradio_files)
     blocks = services.blocks()
     queue = OwnedQueue.install(blocks)
     gr.mount_gradio_app(

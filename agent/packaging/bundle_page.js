@@ -1,4 +1,4 @@
-// Bundles the page's own modules into static/bundle/HASH/, where HASH is that of the sources, so that
+// Bundles the page's own modules and style sheets into static/bundle/HASH/, where HASH is that of the sources, so that
 // opening the page takes one round trip instead of one for each import below another. The server uses
 // the bundle only while the hash matches: sandbox_ui/page/modules.py.
 
@@ -35,6 +35,7 @@ const REPORT = { absWorkingDir: STATIC, outdir: NEW, write: false, bundle: true,
 const later = laterModules(await build({ ...options, write: false }));
 const { metafile } = await build({ ...options, plugins: [{ name: "main first", setup: (bundler) => importMain(bundler, later) }] });
 writeFileSync(join(NEW, "report.html"), await buildReport());
+await build({ absWorkingDir: STATIC, entryPoints: ["page.css"], outdir: join(NEW, hash), bundle: true, minify: true, target: "es2022" });
 compress(NEW);
 writeFileSync(join(NEW, "manifest.json"), JSON.stringify({ hash, modules: [...firstModules()] }));
 rmSync(TARGET, { recursive: true, force: true });
@@ -58,9 +59,9 @@ async function buildReport() {
   return read("report/report.html").replace(/<!-- (timeline|workspace) -->|\/\* (styles|script) \*\//g, (_, place, code) => parts[place ?? code]);
 }
 
-/** Return the hash of all modules; sandbox_ui/page/modules.py computes the same. */
+/** Return the hash of all modules and style sheets; sandbox_ui/page/modules.py computes the same. */
 function hashOfSources() {
-  const paths = globSync("**/*.js", { cwd: STATIC, exclude: (path) => /^(vendor|bundle)(\.new)?(\/|$)/.test(path) }).sort();
+  const paths = globSync("**/*.{js,css}", { cwd: STATIC, exclude: (path) => /^(vendor|bundle)(\.new)?(\/|$)/.test(path) }).sort();
   const digest = createHash("sha256");
   for (const path of paths)
     digest

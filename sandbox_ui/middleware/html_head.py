@@ -4,6 +4,7 @@ Gradio adds its head after the first paint: too late for colours, and to detect 
 to load. The page's scripts get a nonce, so scripts inserted later do not run.
 """
 
+import gzip
 import re
 import secrets
 from collections.abc import Callable
@@ -18,11 +19,12 @@ _SCRIPT = re.compile(rb"<script(?=[ >])")
 
 
 class HeadInjection:
-    """Inserts the text that ``head`` returns after the ``<head>`` tag of the page at ``/``."""
+    """Inserts text into the head of the page at ``/``: after its start ``head()``, and ``end``."""
 
-    def __init__(self, app: ASGIApp, head: Callable[[], str]) -> None:
+    def __init__(self, app: ASGIApp, head: Callable[[], str], end: str) -> None:
         self._app = app
         self._head = head
+        self._end = end
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Forward a request; buffer the page's response until it is complete."""
@@ -40,6 +42,8 @@ class HeadInjection:
             body.extend(message.get("body", b""))
             if not message.get("more_body"):
                 content = self._insert_head(start, bytes(body))
+                if "gzip" in Headers(scope=scope).get("accept-encoding", ""):
+                    content = _compress(start, content)
                 await send(start)
                 await send({"type": "http.response.body", "body": content})
 
@@ -50,10 +54,20 @@ class HeadInjection:
         if headers.get("content-type", "").startswith("text/html"):
             nonce = secrets.token_urlsafe(16)
             body = body.replace(b"<head>", b"<head>" + self._head().encode(), 1)
+            body = body.replace(b"</head>", self._end.encode() + b"</head>", 1)
             body = _SCRIPT.sub(b'<script nonce="%b"' % nonce.encode(), body)
             headers["content-length"] = str(len(body))
+            headers["vary"] = "accept-encoding"
             headers["content-security-policy"] = page_policy(nonce)
         return body
+
+
+def _compress(start: Message, body: bytes) -> bytes:
+    compressed = gzip.compress(body)
+    headers = MutableHeaders(scope=start)
+    headers["content-encoding"] = "gzip"
+    headers["content-length"] = str(len(compressed))
+    return compressed
 
 
 def _without_compression(scope: Scope) -> Scope:

@@ -32,24 +32,6 @@ from sandbox_ui.page.components import (
 from sandbox_ui.page.handlers import ButtonHandlers
 from sandbox_ui.page.modules import STATIC
 
-_STYLES = (
-    "core/theme",
-    "pages/gradio",
-    "core/core",
-    "composer/welcome",
-    "tree/tree",
-    "timeline/timeline",
-    "replay/replay",
-    "steering/steering",
-    "capabilities/capabilities",
-    "playback/track",
-    "playback/playback",
-    "preview/preview",
-    "history/history",
-    "settings/settings",
-    "core/low",
-    "core/contrast",
-)
 # Gradio holds some 60 KB per visit and per call; the page stores nothing in it.
 _MAX_SESSIONS = 50
 _INLINED = ("core/loading/reload_guard.js", "core/idle.js")
@@ -60,13 +42,12 @@ _MONO = ["ui-monospace", "SF Mono", "JetBrains Mono", "DejaVu Sans Mono", "monos
 
 
 def head(*, single_owner: bool, builtin: bool) -> str:
-    """Return the HTML head, except the modules: inline scripts and style sheets."""
+    """Return the HTML head, except modules and style sheets."""
     lines = [
         *(f"<script>{(STATIC / name).read_text()}</script>" for name in _INLINED),
         *(['<meta name="studio-single-owner">'] if single_owner else []),
         *([_builtin_meta_tag()] if builtin else []),
         '<link rel="icon" href="ui/icon.svg" type="image/svg+xml">',
-        *(f'<link rel="stylesheet" href="ui/{name}.css">' for name in _STYLES),
     ]
     return "\n".join(lines)
 

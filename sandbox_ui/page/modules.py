@@ -1,7 +1,8 @@
-"""The page's JavaScript modules: bundled, or one by one while the bundle does not match them."""
+"""The page's modules and style sheets: bundled, or one by one while the bundle is not of them."""
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -17,16 +18,22 @@ BUNDLE = STATIC / "bundle"
 _GENERATED = {"vendor", "vendor.new", "bundle", "bundle.new"}
 _NOT_FIRST = ("core/loading/reload_guard.js", "core/idle.js", "pages", "preview")
 _PREVIEW = "preview/preview.js"
-_FOREVER = "public, max-age=31536000, immutable"
+_TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
+_STYLES = "page.css"
+_IMPORT = re.compile(r'^@import "(.+)";$', re.MULTILINE)
+FOREVER = "public, max-age=31536000, immutable"
 
 
 def head() -> str:
-    """Return the tags that say where the modules are, and preload those of the first view.
+    """Return the tags of the style sheets and modules; those of the first view are preloaded.
 
-    A bundle older than the sources is not used: an edited module works after a reload.
+    A bundle older than the sources is not used: an edited file works after a reload.
     """
     folder, modules = _modules(tuple(_versions()))
+    is_bundled = folder != "ui/"
+    styles = [_STYLES] if is_bundled else _IMPORT.findall((STATIC / _STYLES).read_text())
     lines = [
+        *(f'<link rel="stylesheet" href="{folder}{name}">' for name in styles),
         f'<meta name="studio-modules" content="{folder}">',
         *(f'<link rel="modulepreload" href="{folder}{name}">' for name in modules),
     ]
@@ -34,7 +41,7 @@ def head() -> str:
 
 
 class PageFiles(StaticFiles):
-    """The files of ``static/``; bundled modules are sent compressed, and cached for good."""
+    """The files of ``static/``; bundled ones are sent compressed, and cached for good."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         """Return the response for a path below the folder."""
@@ -47,48 +54,40 @@ class PageFiles(StaticFiles):
         response = await super().get_response(f"{path}.br" if is_compressed else path, scope)
         if is_compressed:
             response.headers["content-encoding"] = "br"
-            response.headers["content-type"] = "text/javascript; charset=utf-8"
+            response.headers["content-type"] = _TYPES[Path(path).suffix]
         if parts[:1] == ("bundle",) or parts[:2] == ("vendor", "chunks"):
-            response.headers["cache-control"] = _FOREVER
+            response.headers["cache-control"] = FOREVER
         if parts[:1] in (("bundle",), ("vendor",)):
             response.headers["vary"] = "accept-encoding"
         return response
 
 
-class GradioFiles(StaticFiles):
-    """Gradio's modules and styles, which have their hash in their names: cached for good."""
-
-    async def get_response(self, path: str, scope: Scope) -> Response:
-        """Return the response for a path below the folder."""
-        response = await super().get_response(path, scope)
-        response.headers["cache-control"] = _FOREVER
-        return response
-
-
 def _versions() -> Iterator[tuple[Path, int]]:
-    """Yield every module and its modification time, and the bundle's."""
+    """Yield every module and style sheet with its modification time, and the bundle's."""
     folders = [path for path in STATIC.iterdir() if path.is_dir() and path.name not in _GENERATED]
     manifest = BUNDLE / "manifest.json"
-    paths = [*STATIC.glob("*.js"), *(path for each in folders for path in each.rglob("*.js"))]
+    files = [*STATIC.iterdir(), *(path for each in folders for path in each.rglob("*"))]
+    paths = [path for path in files if path.suffix in _TYPES]
     for path in [*paths, *([manifest] if manifest.is_file() else [])]:
         yield path, path.stat().st_mtime_ns
 
 
 @lru_cache(maxsize=1)
 def _modules(versions: tuple[tuple[Path, int], ...]) -> tuple[str, list[str]]:
-    """Return the address of the modules' folder, and the paths of those of the first view."""
+    """Return the address of the files' folder, and the paths of the first view's modules."""
     paths = sorted(path.relative_to(STATIC).as_posix() for path, _ in versions)
     sources = [path for path in paths if path != "bundle/manifest.json"]
     if sources != paths:
         manifest = json.loads((BUNDLE / "manifest.json").read_text())
         if manifest["hash"] == _hash(sources):
             return f"ui/bundle/{manifest['hash']}/", manifest["modules"]
-    first = [path for path in sources if not path.startswith(_NOT_FIRST)]
+    modules = [path for path in sources if path.endswith(".js")]
+    first = [path for path in modules if not path.startswith(_NOT_FIRST)]
     return "ui/", [*first, _PREVIEW]
 
 
 def _hash(sources: list[str]) -> str:
-    """Return the hash of the modules; agent/packaging/bundle_page.js computes the same."""
+    """Return the hash of the sources; agent/packaging/bundle_page.js computes the same."""
     digest = hashlib.sha256()
     for path in sources:
         digest.update(path.encode() + b"\0" + (STATIC / path).read_bytes() + b"\0")

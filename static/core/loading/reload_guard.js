@@ -31,7 +31,7 @@
 
   /** The addresses of scripts and styles that the page has asked for so far. */
   function files() {
-    const elements = [...document.querySelectorAll("script[src], link[rel=stylesheet], link[rel=modulepreload]")];
+    const elements = [...document.querySelectorAll("script[src], link[rel=stylesheet]:not([disabled]), link[rel=modulepreload]")];
     const requests = /** @type {PerformanceResourceTiming[]} */ (performance.getEntriesByType("resource"));
     const named = elements.map((each) => new URL(each.getAttribute("src") ?? each.getAttribute("href"), document.baseURI).href);
     const requested = requests.filter(({ initiatorType: type }) => !/^(fetch|xmlhttprequest|other|img)$/.test(type)).map(({ name }) => name);

@@ -39,6 +39,7 @@ class BrowserTab:
         self.page: Page = self._context.new_page()
         self._devtools = self._context.new_cdp_session(self.page)
         self._devtools.send("Performance.enable", {"timeDomain": "threadTicks"})
+        self._browser_devtools = browser.new_browser_cdp_session()
 
     def __enter__(self) -> "BrowserTab":
         return self
@@ -54,6 +55,15 @@ class BrowserTab:
 
     def busy_seconds(self) -> float:
         return self._metrics()["TaskDuration"]
+
+    def browser_cpu_seconds(self) -> float:
+        """Return the processor time of all of the browser's processes so far."""
+        answer = self._browser_devtools.send("SystemInfo.getProcessInfo")
+        return sum(float(each["cpuTime"]) for each in answer["processInfo"])
+
+    def count_requests(self) -> int:
+        """Return the number of the page's requests so far."""
+        return 1 + int(self.page.evaluate("performance.getEntriesByType('resource').length"))
 
     def heap_bytes(self) -> int:
         """Return the bytes of the page's JavaScript heap after a garbage collection."""

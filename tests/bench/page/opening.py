@@ -90,18 +90,23 @@ def _measure_visits(
     latency: float = 0,
 ) -> None:
     """Measure visits in separate browser contexts, after a first one as warm-up."""
-    painted, ready_times = list[float](), list[float]()
+    painted, ready_times, cpu = list[float](), list[float](), list[float]()
     for _ in range(times + 1):
         with BrowserTab(chromium) as tab:
+            cpu_before = tab.browser_cpu_seconds()
             if latency:
                 tab.add_latency(latency)
             tab.page.goto(address, wait_until="commit")
             ready_times.append(tab.time_until(ready))
             tab.time_until(_PAINTED)
             painted.append(tab.first_paint())
+            tab.page.wait_for_load_state("networkidle")
+            cpu.append(tab.browser_cpu_seconds() - cpu_before)
+            requests = tab.count_requests()
     far = f", a round trip of {1000 * latency:.0f} ms" if latency else ""
     result.add_sample(f"{name}{far}: first paint of a first visit", painted[1:])
     result.add_sample(f"{name}{far}: ready", ready_times[1:])
+    result.add_sample(f"{name}{far}: CPU of the browser for {requests} requests", cpu[1:])
 
 
 def _measure_loads(chromium: Browser, address: str, shown: str, times: int) -> list[float]:

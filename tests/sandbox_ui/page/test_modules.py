@@ -1,4 +1,4 @@
-"""The page's modules: the bundle is used only while it matches, and cached for good."""
+"""The page's modules and styles: the bundle is used only while it matches, and cached for good."""
 
 import json
 import shutil
@@ -21,6 +21,8 @@ def static(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a few modules and a bundle of them."""
     (tmp_path / "core" / "loading").mkdir(parents=True)
     (tmp_path / "main.js").write_text(MAIN)
+    (tmp_path / "page.css").write_text('/* in order */\n@import "core/b.css";\n@import "a.css";\n')
+    (tmp_path / "core" / "b.css").write_text("p { color: red }\n")
     (tmp_path / "core" / "a.js").write_text("export const a = 1;\n")
     (tmp_path / "core" / "loading" / "reload_guard.js").write_text("// inlined\n")
     (tmp_path / "preview" / "text").mkdir(parents=True)
@@ -32,7 +34,8 @@ def static(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def write_bundle(static: Path) -> Path:
-    paths = sorted(path.relative_to(static).as_posix() for path in static.rglob("*.js"))
+    files = [*static.rglob("*.js"), *static.rglob("*.css")]
+    paths = sorted(path.relative_to(static).as_posix() for path in files)
     name = modules._hash([path for path in paths if not path.startswith(("bundle", "vendor"))])
     folder = static / "bundle" / name
     (folder / "chunks").mkdir(parents=True)
@@ -47,7 +50,18 @@ def test_a_bundle_of_the_sources_is_used(static: Path) -> None:
     head = modules.head()
     assert f'content="ui/bundle/{folder.name}/"' in head
     assert f'href="ui/bundle/{folder.name}/chunks/X.js"' in head
+    assert f'<link rel="stylesheet" href="ui/bundle/{folder.name}/page.css">' in head
     assert "core/a.js" not in head
+    assert "core/b.css" not in head
+
+
+def test_an_edited_style_sheet_is_served_instead_of_the_bundle(static: Path) -> None:
+    assert "bundle" in modules.head()
+    (static / "core" / "b.css").write_text("p { color: blue }\n")
+    head = modules.head()
+    links = '<link rel="stylesheet" href="ui/core/b.css">\n<link rel="stylesheet" href="ui/a.css">'
+    assert links in head
+    assert "page.css" not in head
 
 
 def test_an_edited_module_is_served_instead_of_the_bundle(static: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def bare_page(page: str) -> str:
-    """Return the page's layout, as plain HTML: its style sheets, elements and templates."""
+    """Return the page's layout, as plain HTML: Gradio's style sheet, elements and templates."""
     found = re.search(r"window\.gradio_config = (\{.*?\});\s*(?:window|</script>)", page, re.S)
     assert found
     config = json.loads(found[1])
@@ -17,10 +17,9 @@ def bare_page(page: str) -> str:
         by_id[component]["setting"] = setting | {"value": by_id[component]["props"].get("value")}
     gradio = re.search(r"assets/index-[\w-]+\.css", page)  # what it applies to all elements
     assert gradio
-    links = re.findall(r'<link rel="stylesheet" href="ui/.*?>', page)
-    links.insert(0, f'<link rel="stylesheet" href="ui/gradio/{gradio[0]}">')
+    link = f'<link rel="stylesheet" href="ui/gradio/{gradio[0]}">'
     body = "\n".join(_elements(config["layout"]["children"], by_id))
-    return "\n".join([*links, "<!-- body -->", body, ""])
+    return "\n".join([link, "<!-- body -->", body, ""])
 
 
 def _settings(dependencies: list[Any]) -> Iterator[tuple[int, dict[str, Any]]]:

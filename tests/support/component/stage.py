@@ -274,7 +274,7 @@ class Stage(StudioPage):
         text = f"""<!doctype html><html lang="en"><head><meta charset="utf-8">
             <base href="/{prefix}/"><script type="importmap">{scripts}</script>
             <title>Component</title>{owner}
-            {(modules.head() + head).replace('"ui/', '"/ui/')}
+            {(head + modules.head()).replace('"ui/', '"/ui/')}
             <style>{_LAYOUT}</style><script>{_MOUNT}{self.script}</script></head><body>
             <div class="gradio-container {CONTAINER}"><div class="main"><div class="wrap">
             <main class="contain"><div class="column">{body}</div></main>
