@@ -8,6 +8,7 @@ opposite is shown to the user.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import Any, get_args
 
 from agent.models.base import ApiName
@@ -29,26 +30,29 @@ _ALTERNATIVE_NAMES = {
     "max_tokens": "max_completion_tokens",
     "max_completion_tokens": "max_tokens",
 }
-_REJECTION_PATTERN = re.compile(
+_is_rejection = partial(
+    re.search,
     r"support|unrecogni|unknown|unexpected|extra (?:input|field)|permitted|not allowed|"
     r"invalid|not accept|not available|deprecated|must be|cannot|can't|only the default|"
     r"one of|disabled|unavailable",
-    re.IGNORECASE,
+    flags=re.IGNORECASE,
 )
 # A validator that says where, and not which field.
-_UNNAMED_PATTERN = re.compile(
+_names_no_field = partial(
+    re.search,
     r"(?:messages|input)[.\[]\d+\]?:? .{0,40}(?:extra|additional|unexpected|unknown) "
     r"(?:inputs?|fields?|propert)",
-    re.IGNORECASE,
+    flags=re.IGNORECASE,
 )
 # An API is named by its path or as an API: “use messages of the role user” names none.
 _API_WORDS = r"(?P<{}>responses|messages|chat/completions|chat completions)"
-_ELSEWHERE_PATTERN = re.compile(
+_find_elsewhere = partial(
+    re.finditer,
     r"(?:\buse|switch to|\btry|\bcall|only (?:supported|available) (?:in|on|via|through))\s+"
     r"(?:the\s+)?[`'\"“]?(?:"
     rf"(?:(?:https?://[^\s/]+)?/|\bv1/)(?:[\w.-]{{1,40}}/){{0,4}}{_API_WORDS.format('path')}(?![\w/\[])|"
     rf"{_API_WORDS.format('name')}[`'\"”]?\s+(?:api|endpoint)\b)",
-    re.IGNORECASE,
+    flags=re.IGNORECASE,
 )
 
 
@@ -170,7 +174,7 @@ def learn(
         found = _with_change(lessons, unmet.change, unmet.notice) if unmet else None
     else:
         name = _rejected_field(failure, details.text, sent, api.message_fields)
-        if not name and _UNNAMED_PATTERN.search(details.text):
+        if not name and _names_no_field(details.text):
             name = next(iter(_present(api.message_fields, sent)), "")
         found = _without_field(lessons, name, sent, api) if name else None
     if not found:
@@ -179,7 +183,7 @@ def learn(
 
 
 def _other_api(text: str, api: ApiName) -> ApiName | None:
-    for match in _ELSEWHERE_PATTERN.finditer(text):
+    for match in _find_elsewhere(text):
         word = (match["path"] or match["name"]).lower()
         name: ApiName = "chat" if word.startswith("chat") else "responses"
         name = "messages" if word == "messages" else name
@@ -232,7 +236,7 @@ def _rejected_field(failure: Failure, text: str, sent: Body, message_fields: Seq
     droppable += _present(message_fields, sent)
     if (param := _error_param(failure.body)) in droppable:
         return param
-    if not _REJECTION_PATTERN.search(text):
+    if not _is_rejection(text):
         return ""
     return next(
         (key for key in droppable if re.search(rf"(?<!\w){re.escape(key)}(?!\w)", text)), ""

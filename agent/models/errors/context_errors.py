@@ -1,6 +1,7 @@
 """Detection of refusals because of the context's or the answer's length."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.errors import ContextTooLong, MaxTokensTooHigh
@@ -68,8 +69,6 @@ _CONTEXT = [
     r"ContextWindowExceededError",  # LiteLLM
     r"reduce the length of the (?:messages|prompt|input)",  # OpenAI, Groq
 ]
-_ANSWER_PATTERNS = [re.compile(pattern, re.IGNORECASE | re.DOTALL) for pattern in _ANSWER]
-_CONTEXT_PATTERNS = [re.compile(pattern, re.IGNORECASE | re.DOTALL) for pattern in _CONTEXT]
 _CONTEXT_ERROR_CODES = {
     "context_length_exceeded",
     "exceed_context_size_error",
@@ -91,9 +90,8 @@ class ErrorDetails:
 
 def length_error(details: ErrorDetails, message: str) -> ContextTooLong | MaxTokensTooHigh | None:
     """Return the length error with text ``message``; None for other refusals."""
-    context = _first_match(_CONTEXT_PATTERNS, details.text)
-    answer = _first_match(_ANSWER_PATTERNS, details.text)
-    if answer is not None and (context is None or answer.re is _ANSWER_PATTERNS[0]):
+    context, answer = first_match(_CONTEXT, details.text), first_match(_ANSWER, details.text)
+    if answer is not None and (context is None or answer.re.pattern == _ANSWER[0]):
         return MaxTokensTooHigh(message, _number(answer, "grant"))
     if context is None and not details.codes & _CONTEXT_ERROR_CODES:
         return None
@@ -101,8 +99,10 @@ def length_error(details: ErrorDetails, message: str) -> ContextTooLong | MaxTok
     return ContextTooLong(message, details.limit or limit, details.used or used)
 
 
-def _first_match(patterns: list[re.Pattern[str]], text: str) -> re.Match[str] | None:
-    return next((match for pattern in patterns if (match := pattern.search(text))), None)
+def first_match(patterns: Sequence[str], text: str) -> re.Match[str] | None:
+    """Return the first match of any pattern; they are compiled on first use, not at each start."""
+    matches = (re.search(each, text, re.IGNORECASE | re.DOTALL) for each in patterns)
+    return next(filter(None, matches), None)
 
 
 def _number(match: re.Match[str] | None, group: str) -> int | None:

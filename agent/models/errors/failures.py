@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import partial
 
 from agent.errors import ModelError, ModelRefused, ModelUnavailable
 from agent.models.errors.context_errors import ErrorDetails, length_error
@@ -31,17 +32,20 @@ _MAX_ERRORS = 5
 _TEMPORARY_STATUSES = {408, 409, 425, 429}
 _LENGTH_STATUSES = {400, 402, 413, 422, 429, 500}
 _TOOLS_STATUSES = {400, 404, 422, 500, 501}
-_NO_TOOLS_PATTERN = re.compile(
+# Patterns of refusals are compiled on first use, not at each start
+_has_no_tools = partial(
+    re.search,
     r"not support (?:\w+ )?(?:tools?|function)|support tool use|tool choice requires|"
     r"tools?\b.{0,40}\b(?:unsupported|not supported|not (?:enabled|available|allowed))|"
     r"tools? param requires|--jinja|(?:unsupported|unknown|unrecognized|unexpected|extra)"
     r".{0,40}\btools\b",
-    re.IGNORECASE | re.DOTALL,
+    flags=re.IGNORECASE | re.DOTALL,
 )
-_NO_CREDIT_PATTERN = re.compile(
+_has_no_credit = partial(
+    re.search,
     r"insufficient[_ ](?:quota|balance|credit|fund)|exceeded your current quota|"
     r"requires? (?:more )?credit|billing",
-    re.IGNORECASE,
+    flags=re.IGNORECASE,
 )
 _RETRY_PATTERN = re.compile(r"(?:try|retry) again in (\d+(?:\.\d+)?) ?(ms|s|m)\b", re.IGNORECASE)
 _CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
@@ -75,7 +79,7 @@ def to_model_error(failure: Failure, endpoint: Endpoint) -> ModelError:
         error = pictures_error(details, text) or length_error(details, text)
         if error is not None:
             return error
-    if status in _TOOLS_STATUSES and _NO_TOOLS_PATTERN.search(details.text):
+    if status in _TOOLS_STATUSES and _has_no_tools(details.text):
         hint = NO_TOOLS_MESSAGE.format(where=endpoint.display_url, model=endpoint.model)
         return ModelRefused(f"{hint} Its message: {message}")
     if _is_temporary(failure, details):
@@ -136,9 +140,7 @@ def too_large_error(endpoint: Endpoint, limit: str) -> ModelRefused:
 
 
 def _is_temporary(failure: Failure, details: ErrorDetails) -> bool:
-    if failure.status == 429 and _NO_CREDIT_PATTERN.search(
-        " ".join([details.text, *details.codes])
-    ):
+    if failure.status == 429 and _has_no_credit(" ".join([details.text, *details.codes])):
         return False
     if failure.status is None:
         return failure.streaming
