@@ -9,6 +9,7 @@ import json
 import re
 import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -44,7 +45,7 @@ _ANSWERS = {
     "one step; or “none”. “quote” has the same words.",
 }
 _MAX_REPLY = 20_000
-_OBJECT = re.compile(r"\{.*\}", re.DOTALL)
+_MAX_BRACES = 50  # looked at from the end of a reply
 _SPACE = re.compile(r"\s+")
 _MAX_TOKENS = 4_000  # of an answer, with its reasoning
 _AGAIN = "\n\nYour last answer was not of this form: {problem} Answer with the JSON object only."
@@ -131,15 +132,18 @@ def _plain(text: str) -> str:
 
 
 def _object_in(reply: str) -> Mapping[str, Any]:
-    """Return the last JSON object of a reply, of which the reasoning before it is no part."""
-    found = _OBJECT.search(reply.rpartition("</think>")[2][-_MAX_REPLY:])
-    try:
-        values = json.loads(found[0]) if found else None
-    except (ValueError, RecursionError):
-        values = None
-    if not isinstance(values, dict):
-        raise AnswerProblem("It has no JSON object.")
-    return values
+    """Return the last JSON object with an answer, wherever it is in a reply."""
+    text = reply.rpartition("</think>")[2][-_MAX_REPLY:]
+    at, decoder = len(text), json.JSONDecoder()
+    for _ in range(_MAX_BRACES):
+        at = text.rfind("{", 0, at)
+        if at < 0:
+            break
+        with suppress(ValueError, RecursionError):
+            values, _end = decoder.raw_decode(text, at)
+            if "answer" in values:
+                return dict(values)
+    raise AnswerProblem("It has no JSON object.")
 
 
 def _text(values: Mapping[str, Any], name: str) -> str:

@@ -46,6 +46,17 @@ def test_a_citation_is_checked_against_the_step(step: int, quote: str, citation:
     assert found.step == (step if step in TEXT.steps else 0)
 
 
+@pytest.mark.parametrize(
+    "reply",
+    [
+        'I saw {braces} and {"a": 1}. {"answer": "yes", "step": 3, "quote": "Result: 4"} So {yes}.',
+        '<think>{"answer": "no"}</think>```\n{"answer":"yes","step":3,"quote":"Result: 4"}\n```',
+    ],
+)
+def test_the_answer_may_stand_among_prose(reply: str) -> None:
+    assert (read(reply).answer, read(reply).citation) == ("yes", "verified")
+
+
 def test_a_no_needs_no_step() -> None:
     assert read({"answer": "no", "step": 0, "quote": ""}).citation == "none"
     assert read({"answer": False, "step": None, "quote": None}).citation == "none"
@@ -57,7 +68,7 @@ def test_a_no_needs_no_step() -> None:
     [
         ("yes", "no JSON object"), ("[1]", "no JSON object"), ('{"answer": ', "no JSON object"),
         ('{"a":' * 5_000, "no JSON object"), ({"answer": "perhaps"}, "not one of yes, no"),
-        ({}, "not one of yes, no"), ({"answer": ["yes"]}, "not a text"),
+        ({}, "no JSON object"), ({"answer": ["yes"]}, "not a text"),
         ({"answer": "yes", "step": "3"}, "not a whole number"),
         ({"answer": "yes", "step": True}, "not a whole number"),
         ({"answer": "yes", "step": 3, "quote": {"a": 1}}, "not a text"),
