@@ -52,6 +52,7 @@ export async function showView(name, id, { visit = true } = {}) {
   const studio = document.querySelector("#studio");
   studio.hidden = true;
   studio.after(place);
+  if (visit) place.focus(); // what had the focus is hidden
   try {
     const [create] = await Promise.all([load(), ...styles.map((each) => loadStyles(each))]);
     if (shown === opened && place.isConnected) page = create(id, place, { onGone: (text) => showGone(text) });

@@ -45,7 +45,7 @@ class ForkDialog {
       : "A new run with the files from the beginning. This run stays as it is.";
     const form = h(
       "form",
-      { method: "dialog", onsubmit: (event) => this.submit(event) },
+      { method: "dialog", onsubmit: (event) => this.submit(event), onkeydown: submitOnShortcut },
       field("Message", this.message),
       h("div", { class: "fields" }, field("Model", this.model), field("Maximum steps", this.steps), field("Mode", this.mode), field("Prompt", this.prompt)),
       this.endpoint.element,
@@ -123,6 +123,13 @@ class ForkDialog {
       this.starting = this.start.disabled = false;
     }
   }
+}
+
+/** Submit a form by Ctrl+Enter: in a text of several lines, Enter begins the next one. */
+function submitOnShortcut(event) {
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+  event.preventDefault();
+  event.currentTarget.requestSubmit();
 }
 
 /** An endpoint of the fork's own; without a base URL that of the settings is used. */

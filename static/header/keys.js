@@ -11,7 +11,7 @@ const KEYS = {
     ["?", "this list"],
     [`${CONTROL} K`, "History"],
     ["c", "to the message box"],
-    [`${CONTROL} Enter`, "run the task, or send the message"],
+    [`${CONTROL} Enter`, "run the task, send the message, or start the fork"],
     ["Escape", "leave the message box; there, or anywhere else, once more: stop the run"],
     ["↑", "in an empty message box: the text sent before"],
   ],

@@ -2,6 +2,7 @@
 
 import { h, iconButton, loadStyles, waitForElement } from "../core/dom.js";
 import { emit, on, currentRun } from "../core/event_stream.js";
+import { returnFocus } from "../core/widgets/dialog.js";
 import { isPresenting } from "./presenting.js";
 
 const root = document.documentElement;
@@ -23,15 +24,23 @@ const ACTIONS = {
 };
 const OF_A_RUN = new Set(["next", "previous", "play", "result"]); // other views scroll by these keys
 
+let left = null; // what had the focus before
+
 /** Begin or end the presentation of what is shown. */
 async function togglePresentation(begin = !isPresenting()) {
   if (begin === isPresenting()) return;
   if (begin) await loadStyles("present/present.css");
   root.toggleAttribute("data-presenting", begin);
   for (const name of ["blank", "resultAlone", "stage"]) delete root.dataset[name];
-  if (begin) /** @type {HTMLElement} */ (document.activeElement)?.blur?.();
+  if (begin) leaveFocus();
+  else returnFocus(left);
   fillScreen(begin);
   emit("presenting", begin);
+}
+
+function leaveFocus() {
+  left = document.activeElement;
+  /** @type {HTMLElement} */ (left)?.blur?.();
 }
 
 /** Fill the screen where the browser allows it; leaving full screen ends the presentation, too. */
