@@ -72,4 +72,4 @@ def test_a_shared_address_shows_the_same_runs_and_groups(
 def test_filters_and_groups_fit_every_page(evaluation: ShownEvaluation, stage: Stage) -> None:
     evaluation.open("&filter=outcome%3Dwrong&group=failure")
     expect(stage.page.locator(".filter-status")).to_contain_text("of 6 tasks")
-    check_accessible(stage, ".cells-place", looks(roles=["owner"]))
+    check_accessible(stage, ".gradio-container", looks(roles=["owner"]))
