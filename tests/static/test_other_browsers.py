@@ -1,11 +1,13 @@
 """The page in Firefox and in WebKit: its main paths, and where they differ from Chromium."""
 
+import wave
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
+from PIL import Image
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agent.settings import Settings
@@ -17,6 +19,22 @@ from tests.support.models.turns import SUBMIT, bash
 from tests.support.server import create_app, run_server, serve_studio, wait_until
 
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(300)]
+
+
+PDF = b"""%PDF-1.4
+1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj
+2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj
+3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 90 90]/Contents 4 0 R>>endobj
+4 0 obj<</Length 18>>stream
+9 9 50 50 re f
+endstream
+endobj
+trailer<</Root 1 0 R>>
+"""
+NOTEBOOK = (
+    '{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [{"cell_type": "markdown",'
+    ' "id": "a", "metadata": {}, "source": "**Terns** in a notebook"}]}'
+)
 
 
 class RequestList:
@@ -151,3 +169,36 @@ def test_the_first_demonstration_ends_in_its_page(tmp_path: Path, open_browser: 
         assert page.evaluate("document.querySelector('.outputs iframe').sandbox.value") in (
             "", "allow-scripts",
         )  # fmt: skip
+
+
+@BROWSERS
+def test_chosen_files_are_previewed(tmp_path: Path, open_browser: Open) -> None:
+    Image.new("RGB", (40, 30), "teal").save(tmp_path / "a.png")
+    (tmp_path / "b.pdf").write_bytes(PDF)
+    with wave.open(str(tmp_path / "c.wav"), "wb") as sound:
+        sound.setparams((1, 2, 8000, 0, "NONE", ""))
+        sound.writeframes(b"\0\x20" * 8000)
+    (tmp_path / "d.ipynb").write_text(NOTEBOOK)
+    (tmp_path / "e.html").write_text("<h1>Terns</h1>")
+    shown_when = {
+        "a.png": "document.querySelector('.preview .canvas img')?.naturalWidth === 40",
+        "b.pdf": "document.querySelector('.preview .pdf .page img')?.naturalWidth > 0",
+        "c.wav": "document.querySelector('.preview audio')?.duration === 1",
+        "d.ipynb": shown(".preview .notebook strong"),
+        "e.html": shown(".preview .frames .message button"),  # asks whether scripts may run
+    }
+    with (
+        serve_studio(tmp_path / "data", builtin=False) as url,
+        open_browser(tmp_path / "profile") as page,
+    ):
+        page.goto(url)
+        page.wait_for(MOUNTED)
+        rows = "[...document.querySelectorAll('.tree [role=treeitem]')]"
+        for name, condition in shown_when.items():
+            row = f"{rows}.find((each) => each.textContent.includes({name!r}))"
+            page.choose_file(".attachments input[type=file]", tmp_path / name)
+            page.wait_for(f"Boolean({row})")
+            page.evaluate(f"{row}.click()")
+            page.wait_for(condition)
+        page.evaluate("document.querySelector('.preview .frames .message button').click()")
+        page.wait_for(shown(".preview .frames iframe"))
