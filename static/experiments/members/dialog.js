@@ -86,6 +86,7 @@ export class EvaluationDialog extends StartForm {
     try {
       const { suites, paths } = await fetchJson(apiUrl("suites"));
       this.rows = suites.map((suite) => new SuiteRow(suite, { paths, known: this.known.includes(suite.name), changed: () => this.update() }));
+      for (const row of this.rows) row.choosePreset(this.preset); // it may have been chosen before they came
       this.suites.replaceChildren(...this.rows.map(({ element }) => element));
     } catch (error) {
       this.suites.replaceChildren(h("li", { class: "bad" }, error.message));

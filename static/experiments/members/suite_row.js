@@ -106,6 +106,6 @@ export class SuiteRow {
     const [upload = ""] = this.files.length > 1 ? [name] : this.uploads().map((each) => each.path);
     const { repeat, limit, temperature } = this.numbers;
     const own = { ...(repeat && { repeat }), ...(limit && { limit }), ...(temperature !== null && { parameters: { temperature } }) };
-    return { name, ...(!this.known && { extraction: this.extraction.value }), path, upload, ...own };
+    return { name, ...(!this.extraction.hidden && { extraction: this.extraction.value }), path, upload, ...own };
   }
 }

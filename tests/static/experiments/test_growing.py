@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from agent.settings import Settings
 from tests.support.evaluations.client import DATA, respond
@@ -92,6 +92,24 @@ def test_numbers_of_a_suite_and_departures_are_said_before_the_start(
     )
     page.keyboard.press("Escape")
     assert tab.errors == []
+
+
+def test_a_preset_chosen_first_decides_how_answers_are_read(tab: StudioTab) -> None:
+    """Also of suites whose answers can be read in one way only: that is no departure."""
+    waiting: list[Route] = []
+    tab.page.route("**/api/suites", lambda route: waiting.append(route))
+    with tab.page.expect_request("**/api/suites"):
+        tab.button("Evaluate on tasks…").click()
+    dialog = dialog_of(tab.page, "Evaluate")
+    dialog.get_by_label("Preset").select_option("paper")
+    waiting[0].continue_()
+    for title in ("AIME 2025", "IFBench"):
+        dialog.get_by_role("checkbox", name=title).check()
+    dialog.get_by_label("Repetitions", exact=True).fill("1")
+    dialog.get_by_role("button", name="Start evaluation").click()
+    departures = dialog.locator(".departures")
+    expect(departures).to_contain_text("IFBench")
+    expect(departures).not_to_contain_text("extraction")
 
 
 def test_a_judge_has_settings_of_its_own(tab: StudioTab) -> None:
