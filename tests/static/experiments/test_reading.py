@@ -48,6 +48,19 @@ def test_tasks_are_filtered_by_their_runs_and_the_url_says_how(
     assert "export.runs.jsonl?filter=tokens%3D160..%26outcome%3Dwrong" in exported
 
 
+def test_only_the_view_scrolls(evaluation: ShownEvaluation, stage: Stage) -> None:
+    """A search of the browser for a word would else move the page out of its window."""
+    evaluation.open()
+    expect(stage.page.locator(".filter-status")).to_have_text("6 tasks")
+    hidden = """() => {
+        const beyond = [];
+        for (let at = document.querySelector("section.view"); (at = at.parentElement); )
+            beyond.push(at.scrollHeight - at.clientHeight);
+        return Math.max(...beyond);
+    }"""
+    assert stage.page.evaluate(hidden) <= 0
+
+
 def test_a_shared_address_shows_the_same_runs_and_groups(
     evaluation: ShownEvaluation, stage: Stage
 ) -> None:
