@@ -1,6 +1,7 @@
 // The end of a round: answer or reason; `results.js` adds the results below.
 
 import { copyText, h } from "../core/dom.js";
+import { joinWrappedLines } from "../core/text/flowing.js";
 import { renderMarkdown } from "../core/text/markdown.js";
 import { nextStepHint, stateTone } from "../core/run/run_states.js";
 
@@ -43,7 +44,7 @@ function failureActions(onRetry, onSettings) {
 function answerSection(answer, onText) {
   const isShort = answer.length <= SHORT && !answer.trim().includes("\n");
   const text = h("div", { class: "answer", "data-short": isShort, dir: "auto" }, answer);
-  renderMarkdown(text, answer).then(() => onText(text));
+  renderMarkdown(text, joinWrappedLines(answer)).then(() => onText(text));
   const copyButton = h("button", { class: "quiet copy", onclick: (e) => copyText(answer, e.target) }, "Copy answer");
   return [text, copyButton];
 }
@@ -54,7 +55,7 @@ function finalMessage(message, onText) {
   const element = h("section", { class: "final-message", "aria-label": "Final message" }, h("h3", {}, "Final message"), text);
   message.then(async (content) => {
     text.textContent = content;
-    await renderMarkdown(text, content);
+    await renderMarkdown(text, joinWrappedLines(content));
     onText(text);
   });
   return element;
