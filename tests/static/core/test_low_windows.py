@@ -1,11 +1,14 @@
 """Windows of little height: a projector of 1280 × 720, at 100 % and zoomed up to 400 %."""
 
+from typing import Any
+
 import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.support.component.accessibility import check_accessible
 from tests.support.component.events import bash, ended, started, step
 from tests.support.component.recorded import recorded
+from tests.support.component.routes import LocalRoutes
 from tests.support.component.stage import ALL, Look, Stage
 
 pytestmark = pytest.mark.component
@@ -107,3 +110,20 @@ def test_the_message_box_of_a_run_is_one_line_that_grows(stage: Stage) -> None:
     before = height(composer)
     stage.task.fill("one\ntwo\nthree")
     assert height(composer) > before + 30
+
+
+@pytest.mark.parametrize("zoom", [100, 200])
+def test_attached_files_are_one_line_beside_the_tools(stage: Stage, zoom: int) -> None:
+    stage.use_routes(LocalRoutes(stage.data))
+    stage.mount(*ALL, run=[started("Map a journey"), ended()], look=Look(size=ZOOMED[zoom]))
+    names = [f"report of airline {number}.txt" for number in range(1, 5)]
+    files: list[Any] = [{"name": name, "mimeType": "", "buffer": b"words"} for name in names]
+    stage.page.get_by_label("Files to attach").set_input_files(files)
+    chips = stage.page.get_by_role("group", name="Attached files").locator(".chip")
+    expect(chips).to_have_count(len(names))
+    expect(chips.first).to_contain_text("5 B")
+    assert height(stage.page.locator("#composer")) < 105
+    chips.last.scroll_into_view_if_needed()
+    expect(chips.last).to_be_in_viewport()
+    expect(stage.button("Run")).to_be_in_viewport(ratio=1)
+    check_accessible(stage, "#composer")

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.component
 
 PROJECTORS = ((1280, 720), (1920, 1080), (2560, 1440))
 SMALLEST = """() => Math.min(...[...document.querySelectorAll(
-    '.app-header *, .thread *, .preview .header *, .difference .about *')]
+    '.app-header *, .thread *, .preview .header *, .difference .about *, .text .lines *')]
   .filter((each) => [...each.childNodes].some(({nodeType, data}) => nodeType === 3 && data.trim()))
   .filter((each) => each.checkVisibility({opacityProperty: true, visibilityProperty: true}))
   .filter((each) => each.offsetWidth > 1)
@@ -109,7 +109,11 @@ def test_nothing_on_stage_is_small(stage: Stage, size: tuple[int, int]) -> None:
     for number in (6, 5, 4, 3):
         keys.press("ArrowLeft")
         expect_step(stage, number)
-    expect(stage.page.get_by_role("group", name="Preview")).to_contain_text("changed by step 3")
+    preview = stage.page.get_by_role("group", name="Preview")
+    expect(preview).to_contain_text("changed by step 3")
+    assert stage.page.evaluate(SMALLEST) >= least
+    keys.press("ArrowLeft")
+    expect(preview.locator(".lines")).to_contain_text("Reads the walk")
     assert stage.page.evaluate(SMALLEST) >= least
 
 
