@@ -100,7 +100,8 @@ bench: image .make/dev $(VENDOR) .make/builtin .make/chromium
 
 growth: bench
 
-# Captures every state of the page into screenshots/; PICTURES=--readme captures the README's two.
+# Captures every state of the page into screenshots/; PICTURES=--readme captures the README's two,
+# PICTURES="history failed" those states.
 screenshots: .make/dev $(VENDOR) $(BUNDLE) .make/chromium
 	@$(BIN)/python -m tests.screenshots $(PICTURES)
 

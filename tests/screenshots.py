@@ -1,16 +1,18 @@
-"""Screenshots of the page: ``python -m tests.screenshots`` takes one of every state.
+"""Screenshots of the page: ``python -m tests.screenshots`` takes some of every state.
 
-They are written to ``screenshots/``: each state at both widths, light and dark, with a contact
-sheet for each combination. With ``--readme``, the README's two images are made instead, from a
+Each state is seen in every window, each theme, forced colours, and at 200 %. The pictures are
+written to ``screenshots/``, or another folder, with contact sheets for each appearance. Names of
+states limit it to those. With ``--readme``, the README's two images are made instead, from a
 demonstration played on the real engine.
 """
 
 import argparse
 import io
 import tempfile
-from collections.abc import Sequence
-from itertools import product
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Literal
 
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
@@ -19,10 +21,11 @@ from agent.data_folder import DataFolder
 from agent.models import demonstration
 from agent.provisioning.provider import DockerSandboxProvider
 from agent.settings import Settings
+from tests.sandbox_ui.preview.samples import SAMPLES, Sample
+from tests.support.browser.page_views import VIEWS
 from tests.support.page_states import (
-    SCHEMES,
-    SIZES,
     STATES,
+    ScriptedStudio,
     open_scripted,
     serve_scripted,
     set_appearance,
@@ -37,47 +40,114 @@ README_SIZE = (1280, 800)
 ANIMATION_WIDTH = 960
 FRAME_SECONDS = 0.4
 LAST_FRAME_SECONDS = 4.0
+SHEET_WIDTH = 1960
+
+Reach = Callable[[StudioTab, ScriptedStudio], None]
+
+
+@dataclass(frozen=True)
+class Appearance:
+    """A window in pixels of the screen, how far it is zoomed, and its colours."""
+
+    size: tuple[int, int]
+    scheme: Literal["light", "dark"] = "light"
+    zoom: int = 100
+    forced: bool = False
+
+    def __str__(self) -> str:
+        colours = "forced" if self.forced else self.scheme
+        return f"{self.size[0]}-{self.zoom}-{colours}"
+
+    def apply(self, studio: StudioTab) -> None:
+        width, height = (side * 100 // self.zoom for side in self.size)
+        studio.page.emulate_media(forced_colors="active" if self.forced else "none")
+        set_appearance(studio, (width, height), self.scheme)
+
+
+APPEARANCES = (
+    Appearance((1280, 720)), Appearance((1280, 720), "dark", zoom=200),
+    Appearance((1280, 720), forced=True), Appearance((1920, 1080), "dark"),
+    Appearance((2560, 1440)), Appearance((390, 844)), Appearance((390, 844), "dark"),
+)  # fmt: skip
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--readme", action="store_true", help="make the README's images instead")
+    parser.add_argument("--into", type=Path, default=SCREENSHOTS, help="the folder of the pictures")
+    states = _states()
+    parser.add_argument("states", nargs="*", metavar="STATE", help=f"of {', '.join(states)}")
     options = parser.parse_args()
+    if unknown := sorted({*options.states} - {*states}):
+        parser.error(f"There is no state {', '.join(unknown)}.")
     with launch_chromium() as browser:
         if options.readme:
             _make_readme_images(browser)
         else:
-            _take_screenshots(browser)
+            chosen = options.states or states
+            _take_screenshots(browser, {name: states[name] for name in chosen}, options.into)
 
 
-def _take_screenshots(browser: Browser) -> None:
-    SCREENSHOTS.mkdir(exist_ok=True)
+def _states() -> Mapping[str, Reach]:
+    reached: dict[str, Reach] = {each.__name__: each for each in (*STATES, *VIEWS)}
+    previews = {f"preview_{kind}": _preview(*samples) for kind, samples in SAMPLES.items()}
+    return reached | previews
+
+
+def _preview(sample: Sample, *_others: Sample) -> Reach:
+    """Return how a file's preview is reached: attached, then chosen in the workspace."""
+
+    def reach(studio: StudioTab, stage: ScriptedStudio) -> None:
+        file: Any = {"name": sample.name, "mimeType": "", "buffer": sample.content}
+        studio.page.get_by_label("Files to attach").set_input_files(file)
+        studio.file(sample.name).click()
+        canvas = studio.page.get_by_role("group", name="Preview").locator(".canvas > *").first
+        expect(canvas).to_be_visible()
+        expect(studio.page.locator(".preview .waiting")).to_have_count(0)
+
+    return reach
+
+
+def _take_screenshots(browser: Browser, states: Mapping[str, Reach], folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as data, serve_scripted(Path(data)) as stage:
-        for reach in STATES:
+        for name, reach in states.items():
             with open_scripted(browser, stage) as studio:
                 reach(studio, stage)
-                for size, scheme in product(SIZES, SCHEMES):
-                    set_appearance(studio, size, scheme)
-                    studio.page.screenshot(path=_screenshot_path(reach.__name__, size, scheme))
-            print(reach.__name__)
-    for size, scheme in product(SIZES, SCHEMES):
-        paths = [_screenshot_path(reach.__name__, size, scheme) for reach in STATES]
-        sheet = _contact_sheet([*map(Image.open, paths)], columns=4 if size[0] > size[1] else 8)
-        sheet.save(_screenshot_path("sheet", size, scheme))
+                for each in APPEARANCES:
+                    each.apply(studio)
+                    studio.page.screenshot(path=_screenshot_path(folder, name, each))
+                studio.page.emulate_media(forced_colors="none")
+            print(name)
+    for each in APPEARANCES:
+        _save_sheets(folder, each, list(states))
 
 
-def _screenshot_path(name: str, size: tuple[int, int], scheme: str) -> Path:
-    return SCREENSHOTS / f"{name.replace('_', '-')}-{size[0]}-{scheme}.png"
+def _screenshot_path(folder: Path, name: str, appearance: Appearance) -> Path:
+    return folder / f"{name.replace('_', '-')}-{appearance}.png"
 
 
-def _contact_sheet(pictures: Sequence[Image.Image], columns: int) -> Image.Image:
-    """Combine pictures at half their size in one image."""
-    width, height = (side // 2 for side in pictures[0].size)
+def _save_sheets(folder: Path, appearance: Appearance, names: Sequence[str]) -> None:
+    """Save an appearance's pictures in sheets, each as high as it is wide at most."""
+    columns = 3 if appearance.size[0] > appearance.size[1] else 6
+    width = SHEET_WIDTH // columns
+    rows = max(1, SHEET_WIDTH * appearance.size[0] // (width * appearance.size[1]))
+    for sheet, start in enumerate(range(0, len(names), rows * columns), 1):
+        shown = names[start : start + rows * columns]
+        paths = [_screenshot_path(folder, name, appearance) for name in shown]
+        pictures = [Image.open(path).convert("RGB") for path in paths]
+        path = _screenshot_path(folder, f"sheet-{sheet}", appearance)
+        _contact_sheet(pictures, columns, width).save(path)
+
+
+def _contact_sheet(pictures: Sequence[Image.Image], columns: int, width: int) -> Image.Image:
+    """Combine pictures of one size, scaled to a width, in one image."""
+    height = width * pictures[0].height // pictures[0].width
     rows = -(-len(pictures) // columns)
     sheet = Image.new("RGB", (columns * (width + 8), rows * (height + 8)), "#888")
     for index, picture in enumerate(pictures):
         position = (index % columns * (width + 8) + 4, index // columns * (height + 8) + 4)
-        sheet.paste(picture.convert("RGB").resize((width, height)), position)
+        sheet.paste(picture.resize((width, height)), position)
     return sheet
 
 

@@ -1,7 +1,7 @@
 """Every state of the page, reached with real events through the real stream."""
 
 import threading
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -54,11 +54,15 @@ class ScriptedStudio:
         self.studio_url = studio_url
         self.provider = provider
         self.turns: Sequence[Turn] = ()
+        self.respond: Callable[[dict[str, Any]], Turn] | None = None
+        """Answers instead of the turns, as for several runs at a time."""
 
     def set_turns(self, *turns: Turn) -> None:
         self.turns = turns
 
     def __call__(self, body: dict[str, Any]) -> Turn:
+        if self.respond:
+            return self.respond(body)
         turn, *self.turns = self.turns or (SUBMIT,)
         return turn
 
@@ -81,15 +85,16 @@ def open_scripted(browser: Browser, stage: ScriptedStudio) -> Iterator[StudioTab
     studio = StudioTab(
         take_page(browser, viewport=viewport, color_scheme="light", reduced_motion="reduce")
     )
-    stage.provider.stages, stage.turns = (), ()
+    stage.provider.stages, stage.turns, stage.respond = (), (), None
     stage.provider.gate.clear()
     try:
         studio.open(stage.studio_url)
         yield studio
         studio.page.evaluate("document.querySelector('dialog[open]')?.close()")
         studio.page.evaluate("document.querySelector('#stop').click()")
-        expect(studio.button("Stop")).to_be_disabled()
+        expect(studio.page.locator("#stop")).to_be_disabled()
     finally:
+        stage.provider.gate.set()
         release_page(studio.page)
 
 

@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from tests.support.component.accessibility import check_accessible
 from tests.support.component.events import bash, ended, started, step, step_end
 from tests.support.component.routes import LocalRoutes
-from tests.support.component.stage import ALL, Look, Stage
+from tests.support.component.stage import ALL, Look, Stage, looks
 from tests.support.tab import StudioTab, open_studio, row_name
 
 
@@ -171,3 +172,13 @@ def test_the_folder_is_downloaded_as_of_a_step_and_versions_are_compared(stage: 
         box.check()
     dialog.get_by_role("button", name="Compare the two").click()
     expect(stage.page.locator(".preview .difference")).to_contain_text("from step 1 to step 2")
+
+
+@pytest.mark.component
+def test_a_run_as_of_a_step_is_accessible(stage: Stage) -> None:
+    show_paused(stage)
+    stage.page.get_by_role("slider", name="Step of the run").press("Home")
+    row(stage, "stars.py").click()
+    expect(stage.page.locator(".preview small").first).to_contain_text("version after step 1")
+    for part in (".app-header", ".time-bar", ".workspace"):  # later steps are faded
+        check_accessible(stage, part, looks(["owner"]))
