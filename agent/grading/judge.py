@@ -8,9 +8,10 @@ the last of them counts wherever it stands, as in the paper's judge.
 import re
 from dataclasses import dataclass
 
-from agent.errors import ModelError, ModelRefused, ModelUnavailable
+from agent.errors import ModelError, ModelRefused
 from agent.grading.checks import VERDICTS, Expected, Grade, JudgeAccess
-from agent.models.base import Model, ModelRequest, TextPiece, UserMessage
+from agent.models.base import Model
+from agent.models.prompting import reply_to
 from agent.util.stop import Stop
 from agent.util.text import plural
 
@@ -49,7 +50,6 @@ MAX_JUDGED_CHARS = 20_000  # of a task and of an answer that the judge reads
 _PLACEHOLDER = re.compile(r"\{(task|expected|answer)\}")
 _VERDICT = re.compile(r"\W*(?:verdict\W+)?(right|wrong)\W*", re.IGNORECASE)
 _MAX_TEXT = 500
-_ATTEMPTS, _BACKOFF_SECONDS = 3, 1.0
 NO_JUDGE = "Answers are decided by a judge. Connect its model and endpoint."
 _NO_VERDICT = "The judge gave no verdict: its {place} has neither {right} nor {wrong}."
 
@@ -76,7 +76,7 @@ def poll(
     found, texts, reason = list[float | None](), list[str](), ""
     for _ in range(votes):
         try:
-            text = _reply(model, prompt, stop)
+            text, _ = reply_to(prompt, model, stop)
         except ModelRefused as error:
             return None if stop.is_set else _ended(found, texts, votes, str(error))
         except ModelError as error:
@@ -135,17 +135,6 @@ def verdict_in(text: str, words: tuple[str, str] = VERDICTS) -> float | None:
 def _no_verdict(words: tuple[str, str]) -> str:
     place = "last line" if words == VERDICTS else "reply"
     return _NO_VERDICT.format(place=place, right=words[0], wrong=words[1])
-
-
-def _reply(model: Model, prompt: str, stop: Stop) -> str:
-    for attempt in range(1, _ATTEMPTS + 1):
-        try:
-            pieces = model.stream(ModelRequest((UserMessage(prompt),)), stop)
-            return "".join(piece.text for piece in pieces if isinstance(piece, TextPiece))
-        except ModelUnavailable:
-            if attempt == _ATTEMPTS or stop.wait(_BACKOFF_SECONDS * attempt):
-                raise
-    raise AssertionError("unreachable")
 
 
 def _shortened(text: str) -> str:

@@ -17,7 +17,8 @@ from agent.errors import ModelError
 from agent.experiments.scan.records import MAX_QUOTE, MAX_REASON, Answer, Question
 from agent.experiments.scan.transcript_text import TranscriptText
 from agent.limits import Price
-from agent.models.base import Finish, Model, ModelRequest, TextPiece, Usage, UserMessage
+from agent.models.base import Model, Usage
+from agent.models.prompting import reply_to
 from agent.util.stop import Stop
 
 NONE = "none"
@@ -156,16 +157,10 @@ def _text(values: Mapping[str, Any], name: str) -> str:
 
 
 def _reply(model: Model, prompt: str, stop: Stop) -> tuple[str, Usage | None]:
-    request = ModelRequest((UserMessage(prompt),), max_tokens=_MAX_TOKENS)
-    parts, usage = list[str](), None
-    for piece in model.stream(request, stop):
-        if isinstance(piece, TextPiece):
-            parts.append(piece.text)
-        elif isinstance(piece, Finish):
-            usage = piece.usage
-    if not stop.is_set and not "".join(parts).strip():
+    text, usage = reply_to(prompt, model, stop, _MAX_TOKENS)
+    if not stop.is_set and not text.strip():
         raise ModelError("The model wrote no text.")
-    return "".join(parts), usage
+    return text, usage
 
 
 def _add(spent: Answer, usage: Usage | None, price: Price | None) -> Answer:

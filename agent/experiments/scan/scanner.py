@@ -2,14 +2,14 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 
 from agent.data_folder import random_id
-from agent.errors import JournalError, ModelError, ModelRefused, ModelUnavailable
+from agent.errors import JournalError, ModelError, ModelRefused
 from agent.experiments.folder import ExperimentFolder
 from agent.experiments.scan.asking import Asked, ask, prompt_for
 from agent.experiments.scan.records import Answer, Question, check
@@ -23,7 +23,6 @@ MAX_CONCURRENCY = 16
 _SAMPLE = 20  # runs that an estimate reads
 _CHARACTERS_PER_TOKEN = 4
 _ANSWER_TOKENS = 120
-_ATTEMPTS, _BACKOFF_SECONDS = 3, 1.0
 _FAILURES = 3  # after as many runs in a row without an answer it ends
 
 
@@ -126,10 +125,10 @@ class Scanner:
             for each in [pool.submit(self._work, runs) for _ in range(workers)]:
                 each.result()
 
-    def _work(self, runs: Iterable[str]) -> None:
+    def _work(self, runs: Iterator[str]) -> None:
         while not self.stop.is_set:
             with self._lock:
-                run = next(iter(runs), None)
+                run = next(runs, None)
             if run is None:
                 return
             try:
@@ -144,13 +143,7 @@ class Scanner:
 
     def _answer(self, run: str) -> Answer | None:
         text = read_transcript(_journal(self._folder.data, run))
-        for attempt in range(1, _ATTEMPTS + 1):
-            try:
-                return ask(self._question, run, text, self._asked, self.stop, time.time())
-            except ModelUnavailable:
-                if attempt == _ATTEMPTS or self.stop.wait(_BACKOFF_SECONDS * attempt):
-                    raise
-        raise AssertionError("unreachable")
+        return ask(self._question, run, text, self._asked, self.stop, time.time())
 
     def _note_failure(self, error: Exception) -> None:
         if self.stop.is_set:

@@ -18,12 +18,12 @@ from agent.experiments.publish.exports import export
 from agent.experiments.publish.publication import published
 from agent.experiments.publish.verify import verify
 from agent.experiments.reading.filters import parse, selected
-from agent.experiments.scan import scanner
 from agent.experiments.scan.asking import Asked
 from agent.experiments.scan.records import Question, check
 from agent.experiments.scan.scanner import Scanner, estimate
 from agent.experiments.scan.transcript_text import read_transcript
 from agent.limits import Price
+from agent.models import prompting
 from agent.models.base import Finish, ModelRequest, Piece, TextPiece, Usage
 from agent.runs.summary import Summary
 from agent.util.stop import Stop
@@ -129,7 +129,7 @@ def test_an_endpoint_that_does_not_answer_ends_it_and_is_asked_again_later(
     folder: ExperimentFolder, question: Question, error: Exception, requests: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr(scanner, "_BACKOFF_SECONDS", 0.0)
+    monkeypatch.setattr(prompting, "_BACKOFF_SECONDS", 0.0)
 
     def fail(_: str) -> Any:
         raise error
