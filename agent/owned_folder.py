@@ -15,7 +15,7 @@ ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnedRecord:
-    """What the owner may change of a run and of an experiment."""
+    """Fields that an owner can change, of runs and experiments alike."""
 
     title: str = ""
     share_link_digests: tuple[str, ...] = ()

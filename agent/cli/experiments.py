@@ -206,7 +206,7 @@ def _extraction(texts: list[str]) -> Any:
 
 
 def _data(texts: list[str]) -> str | dict[str, str] | None:
-    """Return the path of the data of all suites, or paths by suite; None if none is given."""
+    """Return one path for all suites, or a path by suite; None without ``--data``."""
     found = dict(
         (name, path) if equals and name in SUITES else ("", text)
         for text in texts

@@ -333,7 +333,7 @@ class ExperimentManager:
         return title_of(live.folder)
 
     def label(self, experiment: str, entry: LabelEntry) -> None:
-        """Record what a rater says of a run, which appears on every page."""
+        """Record a rater's label and note of a run and update all open pages."""
         live = self.own(experiment)
         known = live.entry(entry.run)
         if known is None:

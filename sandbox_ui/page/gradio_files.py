@@ -38,7 +38,7 @@ class GradioFiles(StaticFiles):
         self._compressed = cache(_compress)
 
     def tags(self) -> str:
-        """Return the end of the HTML head.
+        """Return the links of style sheets and modules for the HTML head.
 
         Gradio loads no style sheet that the page links already, even if that link is disabled.
         """

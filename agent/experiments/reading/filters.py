@@ -67,7 +67,7 @@ Filter = Mapping[str, Sequence[str]]
 
 
 def fields_to_json() -> list[dict[str, str]]:
-    """Return the fields as the page gets them."""
+    """Return the fields as JSON values."""
     return [asdict(each) for each in FIELDS]
 
 

@@ -1,8 +1,8 @@
 """Ask a model one question about one run, and validate what it answers.
 
-The transcript was written by another model, by files and web sites, and may try to speak to the
-one that reads it. It is data between markers with a random mark; only an answer of the question's
-schema counts, and a citation only if the step exists and its text has the quote.
+The transcript is untrusted: it may contain instructions to the model that reads it. It stands
+between random markers; an answer must match the question's schema, and a citation counts only if
+the step exists and contains the quote.
 """
 
 import json
@@ -133,7 +133,7 @@ def _plain(text: str) -> str:
 
 
 def _object_in(reply: str) -> Mapping[str, Any]:
-    """Return the last JSON object with an answer, wherever it is in a reply."""
+    """Return the last JSON object in a reply that has an answer."""
     text = reply.rpartition("</think>")[2][-_MAX_REPLY:]
     at, decoder = len(text), json.JSONDecoder()
     for _ in range(_MAX_BRACES):

@@ -103,7 +103,7 @@ class Scans:
         return self._answers.get((question, run))
 
     def of(self, run: str) -> list[Answer]:
-        """Return the answers about a run, in the order of the questions."""
+        """Return a run's answers, ordered by question."""
         if self._ids is None:
             self._ids = tuple(self._questions.entries())
         found = (self._answers.get((question, run)) for question in self._ids)

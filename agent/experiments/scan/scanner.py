@@ -70,9 +70,9 @@ def missing(folder: ExperimentFolder, question: Question) -> list[str]:
 
 
 def planned(folder: ExperimentFolder, question: Question) -> Question:
-    """Return a question as it will be recorded; one that was asked of the model before goes on.
+    """Return the question to record: a new one, or an earlier identical one with the new runs.
 
-    Then the runs of both are meant, and none is asked about twice. Raises ``UsageError``.
+    No run is asked about twice. Raises ``UsageError``.
     """
     check(question)
     for each in folder.scans.questions():

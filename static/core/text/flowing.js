@@ -1,4 +1,4 @@
-// Texts whose lines were broken at a width: they flow, so that any window can break them anew.
+// Removes hard line breaks from paragraphs that were wrapped at a fixed width.
 
 const NARROWEST = 50; // characters: shorter lines are broken on purpose
 const NEARLY = 0.85; // models break lines without counting

@@ -1,4 +1,4 @@
-// A run's label and note, by each rater: shown below the head of its column, and changed there by the owner.
+// Labels and notes of a run, one of each per rater, below its column's header; the owner can edit them.
 
 import { h, hasChanged } from "../../core/dom.js";
 import { fetchJson } from "../../core/loading/fetch.js";

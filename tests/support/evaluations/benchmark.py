@@ -96,7 +96,7 @@ def _answer(task: EvalTask) -> str:
 
 
 def judge(body: Body) -> Turn:
-    """Compare the answers between the words of the preset's prompt."""
+    """Judge by comparing the two answers quoted in the preset's prompt."""
     text = body["messages"][0]["content"]
     (official,) = re.findall(r"^The official answer: (.*)$", text, re.MULTILINE)
     (given,) = re.findall(r"^The candidate's answer.*: (.*)$", text, re.MULTILINE)

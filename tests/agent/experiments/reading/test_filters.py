@@ -1,4 +1,4 @@
-"""Filters of runs: what both the page and commands select, and what the server says of a run."""
+"""Filters select the same runs in Python as on the page, from the same fields."""
 
 import json
 from pathlib import Path
