@@ -54,6 +54,8 @@ const APPLY = {
   step_ended: (step) => step.finish(),
 };
 
+const identify = ({ kind, at }) => `${kind} ${at}`;
+
 export class Step {
   /**
    * `view` is the thread that shows the step: its `run`, whether all steps are `expanded`, future
@@ -88,6 +90,8 @@ export class Step {
     );
     this.files = new StepFiles(this);
     this.notes = new Map(); // the user's, by when they were written: they may be older or newer than what is loaded
+    /** @type {{ kind: string, at: number }[]} */
+    this.later = []; // events that came after its end: what is loaded may be older
     this.clear();
   }
 
@@ -183,7 +187,8 @@ export class Step {
     this.body = h("div"); // without layout while building
     this.clear();
     this.content = "all";
-    for (const event of events) this.apply(event);
+    const loaded = new Set(events.map(identify));
+    for (const event of [...events, ...this.later.filter((each) => !loaded.has(identify(each)))]) this.apply(event);
     this.used = used ?? this.used; // the events of an earlier version do not have it
     this.view.showUsed(this);
     this.interrupt();
@@ -225,7 +230,7 @@ export class Step {
   /** Show all events of a step of which a part is shown; `shown` of them are. */
   showAll(events, shown) {
     if (this.content !== "part") return;
-    if (shown < events.length) return void this.rebuild(events);
+    if (shown < events.length || this.later.length) return void this.rebuild(events);
     this.content = "all";
     this.finish();
   }
@@ -295,6 +300,12 @@ export class Step {
     if (this.summary) this.opened = open;
     for (const card of this.cards) card.expand(open);
     if (this.reasoning) this.reasoning.element.open = open;
+  }
+
+  /** Take in a new event of the run; a step that is shown in part keeps it until it is shown whole. */
+  receive(event) {
+    if (this.ended) this.later.push(event);
+    if (this.content !== "part") this.apply(event);
   }
 
   apply(event) {

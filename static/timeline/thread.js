@@ -120,13 +120,13 @@ export class RunThread {
     }
     if (event.kind === "resumed" && !event.step) return this.addNote(`Paused for ${formatSeconds(event.seconds)}.`, "");
     if (event.kind === "unreadable") return this.unreadable(event);
-    return this.steps.get(event.step)?.apply(event);
+    return this.steps.get(event.step)?.receive(event);
   }
 
   /** An unreadable line of the journal, at its position or else at the end. */
   unreadable(event) {
     const step = this.steps.get(event.step) ?? this.current;
-    step?.partial === false ? step.apply(event) : this.addNote(event.text);
+    step?.partial === false ? step.receive(event) : this.addNote(event.text);
   }
 
   /** A message that belongs to no step. */

@@ -141,8 +141,7 @@ def test_a_run_that_works_is_presented_live_to_its_answer(stage: Stage) -> None:
 def test_the_pointer_can_be_seen_and_ends_the_presentation(stage: Stage) -> None:
     stage.mount(*ALL, run=[started(), *step(1, bash("ls")), ended(answer="Done.")])
     stage.button("Present").click()
-    cursor = stage.thread.evaluate("thread => getComputedStyle(thread).cursor")
-    assert re.search(r"pointer\.svg.* 24 24", cursor)
+    expect(stage.thread).to_have_css("cursor", re.compile(r"pointer\.svg.* 24 24"))
     assert stage.page.evaluate(
         "fetch(new URL('/ui/present/pointer.svg', location.href)).then(({ok}) => ok)"
     )

@@ -13,13 +13,16 @@ from agent.events import (
     Event,
     FileChange,
     ModelAnswered,
+    ObservationEdited,
     StepNoted,
     StepStarted,
     TextDelta,
     ToolEnded,
+    encode,
 )
 from agent.sandbox.network.policy import NetworkRequest
 from tests.support.component.events import SUBMIT, bash, edit, ended, started, step
+from tests.support.component.server import Answer
 from tests.support.component.stage import Stage
 
 pytestmark = pytest.mark.component
@@ -208,3 +211,16 @@ def test_notes_of_the_user_stay_when_the_step_is_loaded_again(stage: Stage) -> N
     first.get_by_role("button", name="Save").click()
     expect(first.get_by_label("Note", exact=True)).to_have_count(0)
     expect(stage.timeline.locator("[data-step='2'] .delivered")).to_have_count(0)
+
+
+def test_an_event_that_arrives_while_its_step_is_loaded_stays(stage: Stage) -> None:
+    events = [started(), *step(1, bash("wc", "41 lakes\n"))]
+    before = [event for event in events if getattr(event, "step", None) == 1]
+    stage.answer("steps/1", Answer(content=b"[%b]" % b",".join(map(encode, before))))
+    with stage.hold("steps/1"):
+        stage.mount("timeline", run=[*events, ended()])
+        stage.run.add(ObservationEdited(step=1, call_id="call-1-1", observation="42 lakes"))
+        expect(stage.step(1).locator(".card-body > *")).to_have_count(0)
+        expect(stage.step(1)).to_contain_text("result edited")
+    expect(stage.step(1).locator(".card-body > *")).not_to_have_count(0)  # it is loaded
+    expect(stage.step(1)).to_contain_text("You edited this result. What the model sees:")
