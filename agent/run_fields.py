@@ -13,6 +13,9 @@ from agent.models.parameters import PARAMETERS, Parameter, choice, flag, option_
 from agent.sandbox.network.policy import NetworkPolicy, parse_hosts, parse_policy
 from agent.setting_parsers import parse_size
 
+Pdfs = Literal["auto", "text", "pages", "both"]
+"""How a model without a sandbox gets PDFs; ``auto``: their text, and of scans the pages."""
+
 _MAX_COUNT = 10_000_000
 _MIN_MEMORY = 64 * 1024**2
 
@@ -81,6 +84,10 @@ FIELDS = (
     choice(
         "mode", Literal["sandbox", "plain"],
         "sandbox (default); plain: no tools, documents in the prompt",
+    ),
+    choice(
+        "pdfs", Pdfs,
+        "in plain mode, PDFs are sent as text, pages or both (default: auto, only scans as pages)",
     ),
     _text("prompt", "the prompt", _prompt, f"one of {', '.join(prompts.list_names())}"),
     whole("max_steps", 1, _MAX_COUNT, "maximum number of model turns"),

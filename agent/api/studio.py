@@ -19,6 +19,7 @@ from agent.events import Mode
 from agent.limits import Limits
 from agent.models.base import Model
 from agent.prompts import Prompt
+from agent.run_fields import Pdfs
 from agent.runs import recorded_run
 from agent.runs.event_recorder import end_interrupted_rounds
 from agent.runs.folder import Parent, RunFolder
@@ -130,6 +131,7 @@ class Studio:
         tools: Iterable[Tool | Function] = (),
         network: "NetworkPolicy | str" = "open",
         mode: Mode = "sandbox",
+        pdfs: Pdfs = "auto",
         limits: Limits | None = None,
         max_steps: int | None = None,
         summarise: bool = False,
@@ -151,6 +153,9 @@ class Studio:
                 what ``tool`` makes of them.
             network: What the sandbox may reach: ``open``, ``none``, ``packages``, or hosts.
             mode: ``sandbox``; or ``plain``: the documents in the prompt and no tools.
+            pdfs: In plain mode, whether PDFs are in the prompt as ``text``, as ``pages``, which
+                are pictures, or ``both``; ``auto`` sends pages only of those without text. A model
+                that takes no pictures gets the text.
             limits: The limits of a round; by default those of the settings.
             max_steps: Another limit on the model's turns.
             summarise: Whether the model summarises older steps near the limit of its context.
@@ -167,9 +172,11 @@ class Studio:
         if custom_tools and mode == "plain":
             raise UsageError("A run in plain mode has no tools.")
         spec = RunSpec.of(spec_fields(model) | {
-            "task": arguments.text("task", task), "mode": mode, "network": network,
+            "task": arguments.text("task", task), "mode": mode, "pdfs": pdfs, "network": network,
             "max_steps": max_steps, "summarise": summarise, "approve": approve,
         })  # fmt: skip
+        if spec.pdfs != "auto" and spec.mode == "sandbox":
+            raise UsageError("pdfs is for plain mode: with a sandbox, the model opens PDFs itself.")
         selected = select_model(task, model, self.settings)
         spec = replace(spec, task=selected.task)
         return self.create_run(

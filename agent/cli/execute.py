@@ -63,6 +63,7 @@ def execute_run(
             prompt=options.prompt,
             network=options.network,
             mode=options.mode,
+            pdfs=options.pdfs,
             max_steps=options.max_steps,
             summarise=options.summarise,
             approve=options.approve,

@@ -81,6 +81,7 @@ def _add_run(run: argparse.ArgumentParser) -> None:
     add("--summarise", action="store_true",
         help="summarise older steps near the context limit")  # fmt: skip
     add_option(run, "mode", default="sandbox")
+    add_option(run, "pdfs", default="auto")
     add("--prompt", metavar="NAME|FILE", default="",
         help=f"one of {', '.join(prompts.list_names())}, or a file")  # fmt: skip
     add_option(run, "network", default=NetworkPolicy())

@@ -20,6 +20,7 @@ from agent.prompts import Prompt
 from agent.runs.folder import Parent, RunFolder
 from agent.runs.inputs import list_inputs, read_texts
 from agent.runs.recorded_run import Task
+from agent.runs.spec import settings_at_start
 from agent.sandbox.disk import volume
 from agent.util.text import format_size
 from agent.workspace.files import Workspace
@@ -138,6 +139,7 @@ def first_task(
         rest if started.mode == "sandbox" else started.system,
         started.history,
         started.spec,
+        pdfs=settings_at_start(started)["pdfs"],
     )
 
 
@@ -167,10 +169,10 @@ def _with_prompts(
         )
     inputs = list_inputs(Workspace(fork.workspace))
     if mode == "plain":
-        documents = read_texts(Workspace(fork.workspace), inputs)
+        texts = read_texts(Workspace(fork.workspace), inputs)
         return replace(
             event, mode=mode, prompt=prompt.name, system="",
-            user=prompt.plain_message(started.task, documents),
+            user=prompt.plain_message(started.task, [each.document for each in texts]),
         )  # fmt: skip
     rest = started.system.removeprefix(same.system) if same else ""
     return replace(

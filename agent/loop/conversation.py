@@ -22,6 +22,7 @@ from agent.events import (
     ToolEnded,
 )
 from agent.loop.meter import estimate_tokens
+from agent.loop.notes import PICTURE_REFUSED
 from agent.models.base import (
     AssistantMessage,
     Message,
@@ -69,12 +70,15 @@ class Conversation:
     """A run's messages; every tool call has a result before the next user message.
 
     ``read_picture`` returns the bytes of its pictures; None to send their descriptions.
+    ``most_pictures`` is how many the model's endpoint takes in a request, once it refused more.
     """
 
     def __init__(
         self, events: Iterable[Event] = (), read_picture: ReadPicture | None = None
     ) -> None:
         self.read_picture = read_picture
+        self.most_pictures: int | None = None
+        self._model = ""
         self.messages: list[Message] = []
         self._open_calls: dict[str, ToolCall] = {}  # calls without a result
         self._first_user: str | None = None
@@ -96,6 +100,7 @@ class Conversation:
                 self.messages.append(UserMessage(event.user, event.pictures))
                 self._first_user = event.user
                 self._turns = []
+                self._model = event.model
             case RunContinued() | Reminder() | MessageDelivered():
                 self._add_message(event)
             case Forked():
@@ -130,6 +135,8 @@ class Conversation:
             case PicturesDropped():
                 for messages in (self.messages, self._unsummarised):
                     _drop_pictures(messages, len(event.pictures), event.note)
+                if event.note == PICTURE_REFUSED:
+                    self.most_pictures = len(self.pictures())
             case SummaryStarted():
                 self._summary_request = self.messages[: self._end_of_step(event.last_step)]
                 _add_user_text(self._summary_request, event.instruction)
@@ -213,6 +220,8 @@ class Conversation:
     def _add_message(self, event: RunContinued | Reminder | MessageDelivered) -> None:
         self._answer_open_calls(_INTERRUPTED_RESULT)
         pictures = () if isinstance(event, Reminder) else event.pictures
+        if isinstance(event, RunContinued) and event.model != self._model:
+            self._model, self.most_pictures = event.model, None
         _add_user_text(self.messages, event.text, pictures)
         if event.text and not isinstance(event, Reminder):
             last_step = self._turns[-1].step if self._turns else 0

@@ -133,7 +133,7 @@ class TurnRunner:
         self._deadline: float | None = None
         self._encoded = EncodedMessages()
         self._length = LengthEstimate()
-        self._most_pictures: int | None = None
+        self._most_pictures = conversation.most_pictures
 
     def run(
         self, step: int, seconds: float | None = None
@@ -268,7 +268,10 @@ class TurnRunner:
         yield cleared
 
     def _reduce_pictures(self, step: int, error: PicturesRefused) -> Event:
-        """Send fewer pictures from now on: as many as the refusal grants, or half of them."""
+        """Send fewer pictures from now on: as many as the refusal grants, or half of them.
+
+        Later rounds learn it from the conversation.
+        """
         sent = len(self._conversation.pictures())
         if not sent:
             raise error

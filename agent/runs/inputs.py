@@ -1,6 +1,7 @@
 """The user's input files: their names, and their text for plain mode."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from agent.errors import WorkspaceError
 from agent.workspace.files import Workspace
@@ -8,6 +9,21 @@ from agent.workspace.paths import RelPath
 
 INPUT_FOLDER = RelPath("input")
 _TOP = RelPath.from_url("")
+
+
+@dataclass(frozen=True, slots=True)
+class InputText:
+    """The text of an input file, for a prompt; ``reason`` says why there is none."""
+
+    path: str  # in the workspace
+    name: str  # below ``input/``, as it is shown
+    text: str = ""
+    reason: str = ""
+
+    @property
+    def document(self) -> tuple[str, str]:
+        """Its name, and its text or the reason."""
+        return self.name, f"[{self.reason}]" if self.reason else self.text
 
 
 def list_inputs(workspace: Workspace) -> list[RelPath]:
@@ -19,22 +35,20 @@ def list_inputs(workspace: Workspace) -> list[RelPath]:
     ]
 
 
-def read_texts(workspace: Workspace, inputs: Iterable[RelPath]) -> list[tuple[str, str]]:
-    """Return the name and text of each input file, to be pasted into a prompt.
-
-    A file without text gets the reason instead.
-    """
-    return [(path.display, _text(workspace, path)) for path in inputs]
+def read_texts(workspace: Workspace, inputs: Iterable[RelPath]) -> list[InputText]:
+    """Return the text of each input file, to be pasted into a prompt."""
+    return [_text(workspace, path) for path in inputs]
 
 
-def _text(workspace: Workspace, path: RelPath) -> str:
+def _text(workspace: Workspace, path: RelPath) -> InputText:
     from agent.documents.text import extract_text  # only plain mode pastes texts
 
+    place = f"input/{path}"
     try:
-        with workspace.open_read(RelPath(f"input/{path}")) as file:
-            return extract_text(file, path.name).text
+        with workspace.open_read(RelPath(place)) as file:
+            return InputText(place, path.display, extract_text(file, path.name).text)
     except WorkspaceError as error:
-        return f"[{error}]"
+        return InputText(place, path.display, reason=str(error))
 
 
 def _files(workspace: Workspace, folder: RelPath) -> Iterator[RelPath]:

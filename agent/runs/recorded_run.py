@@ -38,10 +38,12 @@ from agent.models.base import AssistantMessage, Model, Picture, Preloadable
 from agent.models.builtin.model import BuiltinModel, model_for_mode
 from agent.models.endpoint.deferred import passport_of
 from agent.prompts import Prompt
+from agent.run_fields import Pdfs
 from agent.runs.event_recorder import EventRecorder
 from agent.runs.folder import RunFolder
 from agent.runs.inputs import list_inputs, read_texts
 from agent.runs.outputs.given_pictures import GivenPictures
+from agent.runs.outputs.plain_documents import compose_documents
 from agent.runs.requests.log import RequestLog
 from agent.runs.sandbox_session import SandboxSession
 from agent.runs.user_changes import UserChange, UserChanges
@@ -107,7 +109,8 @@ class Task:
 
     ``instructions`` are a client's own system prompt, after the prompt's; ``history`` its earlier
     messages. ``spec`` is what was asked for, as ``RunStarted`` records it. The model sees the
-    ``pictures`` with the task, files of the workspace; None for all pictures in ``input/``.
+    ``pictures`` with the task, files of the workspace; None for all pictures in ``input/``, and in
+    plain mode for pages of PDFs as ``pdfs`` says.
     """
 
     text: str
@@ -118,6 +121,7 @@ class Task:
     history: tuple[EarlierMessage, ...] = ()
     spec: Mapping[str, Any] = field(default_factory=dict)
     pictures: tuple[str, ...] | None = None
+    pdfs: Pdfs = "auto"
 
 
 class RecordedRun(ClosingContext):
@@ -171,7 +175,7 @@ class RecordedRun(ClosingContext):
         self._recorder.open_round()
         self._expand = expand
         stop, model = stop or Stop(), model_for_mode(model, task.mode)
-        self._given.set_model(model)
+        self._given.set_model(model, task.mode)
         events = self._first_round(task, model, limits or Limits(), stop, ticket)
         events = self._steered(events, self.steering.open())
         return self._recorder.record_events(events, self._with_observations)
@@ -201,7 +205,7 @@ class RecordedRun(ClosingContext):
         self._expand = expand
         limits, stop = limits or Limits(), stop or Stop()
         model = model_for_mode(model, self.state.mode)
-        self._given.set_model(model)
+        self._given.set_model(model, self.state.mode)
         added = [str(path) for path in self.user_changes.written()]
         opening = RunContinued(
             text=replace_surrogates(text),
@@ -290,16 +294,12 @@ class RecordedRun(ClosingContext):
         self.folder.set_network(task.network)
         workspace = self.workspace
         inputs = () if self.folder.is_untouched else tuple(list_inputs(workspace))
-        chosen = task.pictures
-        pictures = self._shown([f"input/{path}" for path in inputs], chosen)
         if task.mode == "plain":
-            system = ""
-            texts = read_texts(workspace, inputs)
-            pictures += self._given.show_scans(texts) if chosen is None else ()
-            user = task.prompt.plain_message(
-                task.text, self._given.without_pictures(texts, pictures)
-            )
+            system, texts = "", read_texts(workspace, inputs)
+            documents, pictures = compose_documents(self._given, texts, task.pdfs, task.pictures)
+            user = task.prompt.plain_message(task.text, documents)
         else:
+            pictures = self._shown([f"input/{path}" for path in inputs], task.pictures)
             system = task.prompt.system
             if self._tools:
                 named = ", ".join(f"`{name}`" for name in self._tools)

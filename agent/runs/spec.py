@@ -20,7 +20,7 @@ from agent.models.builtin.model import default_prompt_name
 from agent.models.parameters import InvalidValue, config_fields
 from agent.models.transport.base_url import resolve_key, same_endpoint
 from agent.prompts import Prompt
-from agent.run_fields import BY_NAME, FIELDS
+from agent.run_fields import BY_NAME, FIELDS, Pdfs
 from agent.runs.recorded_run import Task
 from agent.sandbox.network.policy import NetworkPolicy
 from agent.settings import Settings
@@ -42,6 +42,7 @@ class RunSpec:
     base_url: str | None = None  # None for the settings', empty for none
     model: str = ""
     mode: Mode = "sandbox"
+    pdfs: Pdfs = "auto"  # only in plain mode
     prompt: str = USUAL_PROMPT  # a bundled one's name; see ``USUAL_PROMPT``
     max_steps: int | None = None
     max_seconds: float | None = None
@@ -148,8 +149,11 @@ class RunSpec:
     def first_task(self, model: Model, prompt: Prompt | None = None) -> Task:
         """Return the task of the first round; the model may be used to a prompt of its own."""
         prompt = prompt or prompts.get_bundled(self._prompt_name(model))
-        spec = replace(self, task="", inputs="", base_url=_without_secrets(self.base_url)).to_json()
-        return Task(self.task, prompt, self.mode, self.policy, spec=spec)
+        pdfs = self.pdfs if self.mode == "plain" else _USUAL.pdfs
+        recorded = replace(
+            self, task="", inputs="", base_url=_without_secrets(self.base_url), pdfs=pdfs
+        )
+        return Task(self.task, prompt, self.mode, self.policy, spec=recorded.to_json(), pdfs=pdfs)
 
     def _prompt_name(self, model: Model) -> str:
         if self.prompt != USUAL_PROMPT:

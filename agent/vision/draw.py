@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+import time
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -41,6 +42,7 @@ from agent.vision.request import (
 
 MAX_FRAMES = 10_000
 _MAX_NOTEBOOK_PICTURES = 50
+_SEPARATE_SECONDS = 8.0  # and one more page, which leaves time within the process's limit
 _LOSSY = {"JPEG", "MPO"}
 _SVG, _XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}href"
 _LEFT_OUT_OF_SVG = {"script", "foreignObject", "iframe", "audio", "video", "font-face-uri"}
@@ -206,6 +208,8 @@ def _pdf(data: bytes, request: DrawingRequest) -> Drawing:
         count = len(pdf)
         if not count:
             raise DrawingError("This PDF has no pages.")
+        if request.separate:
+            return _separate_pages(pdf, request)
         remark = f"PDF, {plural(count, 'page')}"
         pages = _wanted(request, count, "page", usual=MAX_SHEET if request.draws else count)
         if not request.draws:
@@ -217,6 +221,24 @@ def _pdf(data: bytes, request: DrawingRequest) -> Drawing:
         drawn, shown = _picture(tiles, count, "page", request)
         text = _pages_text(pdf, pages)[0] if len(pages) == 1 else ""
         return Drawing(f"{remark}. {shown}".strip(), text, (drawn,))
+
+
+def _separate_pages(pdf: pypdfium2.PdfDocument, request: DrawingRequest) -> Drawing:
+    """Return pages as pictures of their own, as many as can be drawn in time and are whole."""
+    count = len(pdf)
+    first, last = checked_range(request.view_range or (1, -1), count, "page")
+    end, drawn = time.monotonic() + _SEPARATE_SECONDS, list[Drawn]()
+    for at in range(first, last + 1):
+        try:
+            page = _rendered_page(pdf, at - 1, request.limits.side)
+        except DrawingError:
+            if not drawn:
+                raise
+            break
+        drawn.append(encode(page, request.limits, part=f"page {at}" if count > 1 else ""))
+        if time.monotonic() > end:
+            break
+    return Drawing(f"PDF, {plural(count, 'page')}.", pictures=tuple(drawn), count=count)
 
 
 def _page_names(first: int, last: int) -> str:

@@ -61,4 +61,4 @@ def _parse(answer: bytes, errors: bytes) -> Drawing:
         size = each.pop("size")
         pictures.append(Drawn(data=content[at : at + size], **each))
         at += size
-    return Drawing(head["remark"], head["text"], tuple(pictures))
+    return Drawing(head["remark"], head["text"], tuple(pictures), head["count"])

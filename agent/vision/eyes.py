@@ -3,18 +3,19 @@
 import io
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent.documents.drawing_error import DrawingError
 from agent.errors import WorkspaceError
 from agent.models.base import Picture, PictureLimits
 from agent.vision.drawing_process import MAX_FILE_BYTES, draw_in_process
-from agent.vision.kinds import HEAD_BYTES, Kind, kind_of
+from agent.vision.kinds import HEAD_BYTES, Kind, is_viewed_name, kind_of
 from agent.vision.request import (
     MAX_TEXT,
     Drawing,
     DrawingLimits,
     DrawingRequest,
+    Drawn,
     checked_range,
 )
 from agent.vision.tokens import estimate_picture_tokens
@@ -43,6 +44,7 @@ the network allows it; view the PNG that it makes:
 python3 -c 'import sys, pillow_heif; \
 pillow_heif.open_heif(sys.argv[1]).to_pillow().save("/tmp/picture.png")' {path}"""
 _HEIF_GIVEN = "HEIC pictures are not drawn here; save it as JPEG or PNG."
+_EMPTY = "Error: {path} cannot be viewed. It is empty (0 bytes); check the command that wrote it."
 _AS_TEXT: tuple[Kind, ...] = ("svg", "notebook")
 
 
@@ -57,6 +59,18 @@ class Sight:
     pictures: tuple[Picture, ...] = ()
     ok: bool = True
     adds: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """The first pages of a PDF, each a picture, and how many it has; ``why`` says what ended them.
+
+    ``why`` is empty where all that was asked for and fits is there.
+    """
+
+    pictures: tuple[Picture, ...] = ()
+    count: int = 0
+    why: str = ""
 
 
 class Eyes:
@@ -92,6 +106,8 @@ class Eyes:
             second: Time in a video, in seconds.
         """
         name = path.rpartition("/")[2]
+        if not data and is_viewed_name(name):
+            return Sight(_EMPTY.format(path=path), ok=False)
         kind = kind_of(name, data[:HEAD_BYTES])
         if kind == "other":
             return None
@@ -116,17 +132,25 @@ class Eyes:
         kind = kind_of(path.rpartition("/")[2], data[:HEAD_BYTES])
         return self._kept(self._draw(data, kind, None), path)
 
-    def show_pages(self, data: bytes, path: str, count: int) -> tuple[Picture, ...]:
-        """Return the first pages of a PDF, each in full size; ``DrawingError`` if there is none."""
-        shown: list[Picture] = []
-        for page in range(1, count + 1):
+    def show_pages(self, data: bytes, path: str, most: int, tokens: int) -> Pages:
+        """Return the first pages of a PDF in full size, within a number and a sum of tokens.
+
+        ``DrawingError`` if the first one cannot be drawn.
+        """
+        shown, count = list[Picture](), most
+        while len(shown) < min(most, count):
             try:
-                shown += self._kept(self._draw(data, "pdf", (page, page)), path)
-            except DrawingError:
+                drawing = self._draw(data, "pdf", (len(shown) + 1, most), separate=True)
+            except DrawingError as error:
                 if not shown:
                     raise
+                return Pages(tuple(shown), count, str(error))
+            count = drawing.count
+            fitting = self._fitting(drawing.pictures, tokens - sum(each.tokens for each in shown))
+            shown += self._kept(replace(drawing, pictures=fitting), path)
+            if not fitting or len(fitting) < len(drawing.pictures):
                 break
-        return tuple(shown)
+        return Pages(tuple(shown), count)
 
     def _look(
         self, data: bytes, path: str, kind: Kind, view_range: tuple[int, int] | None
@@ -156,20 +180,39 @@ class Eyes:
             return None
         return Sight(f"{drawing.remark} The picture follows.", pictures, adds=True)
 
-    def _draw(self, data: bytes, kind: Kind, view_range: tuple[int, int] | None) -> Drawing:
+    def _draw(
+        self,
+        data: bytes,
+        kind: Kind,
+        view_range: tuple[int, int] | None,
+        *,
+        separate: bool = False,
+    ) -> Drawing:
         if len(data) > MAX_FILE_BYTES:
             raise DrawingError(f"It is larger than {MAX_FILE_BYTES // 1024**2} MB.")
         if kind == "heif":
             raise DrawingError(_HEIF_GIVEN)
         takes = self.limits
         limits = DrawingLimits(takes.side, takes.bytes) if takes else DrawingLimits()
-        return draw_in_process(
-            data, DrawingRequest(kind, limits, view_range, draws=takes is not None)
-        )
+        draws = takes is not None
+        request = DrawingRequest(kind, limits, view_range, draws=draws, separate=separate)
+        return draw_in_process(data, request)
+
+    def _fitting(self, drawn: tuple[Drawn, ...], tokens: int) -> tuple[Drawn, ...]:
+        """Return the first pictures that take no more tokens than this."""
+        for at, each in enumerate(drawn):
+            tokens -= self._tokens(each)
+            if tokens < 0:
+                return drawn[:at]
+        return drawn
+
+    def _tokens(self, drawn: Drawn) -> int:
+        family = self.limits.family if self.limits else ""
+        return estimate_picture_tokens(family, drawn.width, drawn.height)
 
     def _kept(self, drawing: Drawing, path: str) -> tuple[Picture, ...]:
-        limits, keep = self.limits, self._keep
-        if limits is None or keep is None:
+        keep = self._keep
+        if self.limits is None or keep is None:
             return ()
         source = path.removeprefix("/workspace/")
         try:
@@ -184,7 +227,7 @@ class Eyes:
                 height=each.height,
                 size=len(each.data),
                 source=f"{source}, {each.part}" if each.part else source,
-                tokens=estimate_picture_tokens(limits.family, each.width, each.height),
+                tokens=self._tokens(each),
             )
             for name, each in zip(names, drawing.pictures, strict=True)
         )

@@ -3,7 +3,7 @@
 import re
 from typing import Literal
 
-from agent.documents.signatures import is_office, is_pdf
+from agent.documents.signatures import OFFICE_EXTENSIONS, is_office, is_pdf
 
 Kind = Literal["image", "heif", "svg", "pdf", "notebook", "document", "video", "other"]
 """``other`` is a file that has to be read in another way."""
@@ -17,6 +17,7 @@ _HEIF_BRANDS = (b"hei", b"hev", b"mif", b"msf")  # the last two may hold AVIF
 _AVIF_BRAND = b"avi"
 _TEXT_SIGNATURES = re.compile(rb"BM.{4}\0\0\0\0|P[1-6]\s", re.DOTALL)  # may begin a text
 _PICTURE_NAMES = ("bmp", "dib", "ppm", "pgm", "pbm", "tga", "heic", "heif", "avif")
+_OTHER_PICTURE_NAMES = ("png", "jpg", "jpeg", "gif", "webp", "tif", "tiff", "ico", "jp2")
 _VIDEO_NAMES = ("mp4", "m4v", "webm", "ogv", "mov", "mkv", "avi")
 _OLE = b"\xd0\xcf\x11\xe0"
 
@@ -48,6 +49,13 @@ def _kind_by_brands(head: bytes) -> Kind:
     if brands[0] != _AVIF_BRAND and brands[0] not in _HEIF_BRANDS:
         return "video"
     return "image" if _AVIF_BRAND in brands else "heif"
+
+
+def is_viewed_name(name: str) -> bool:
+    """Return whether a name is that of a picture, a video or a document, which no text is."""
+    extension = name.lower().rpartition(".")[2] if "." in name else ""
+    seen = (*_PICTURE_NAMES, *_OTHER_PICTURE_NAMES, *_VIDEO_NAMES, "pdf")
+    return extension in seen or name.lower().endswith(OFFICE_EXTENSIONS)
 
 
 def is_picture(name: str, head: bytes) -> bool:

@@ -27,13 +27,15 @@ class DrawingRequest:
     """A file to draw; its bytes follow.
 
     ``view_range`` has the first and the last page or frame, from 1, -1 for the end; None for the
-    usual ones. Without ``draws`` the file is only described.
+    usual ones. Without ``draws`` the file is only described. With ``separate``, each page of a PDF
+    is a picture of its own, and as many are drawn as can be in one process; at least one.
     """
 
     kind: Kind
     limits: DrawingLimits = field(default_factory=DrawingLimits)
     view_range: tuple[int, int] | None = None
     draws: bool = True
+    separate: bool = False
 
     def to_json(self) -> str:
         """Return it as one line."""
@@ -61,12 +63,14 @@ class Drawn:
 class Drawing:
     """What is said of a file to the model, and the pictures of it.
 
-    ``text`` is what can be read in it; ``remark`` names its size, colours and what is shown.
+    ``text`` is what can be read in it; ``remark`` names its size, colours and what is shown;
+    ``count`` is how many pages a PDF has.
     """
 
     remark: str
     text: str = ""
     pictures: tuple[Drawn, ...] = ()
+    count: int = 0
 
 
 def checked_range(view_range: tuple[int, int], count: int, noun: str) -> tuple[int, int]:

@@ -42,7 +42,10 @@ def _answer(drawing: Drawing) -> bytes:
         | {"size": len(each.data)}
         for each in drawing.pictures
     ]
-    head = {"remark": drawing.remark, "text": drawing.text, "pictures": described}
+    head = {
+        "remark": drawing.remark, "text": drawing.text, "pictures": described,
+        "count": drawing.count,
+    }  # fmt: skip
     return _line(head) + b"".join(each.data for each in drawing.pictures)
 
 

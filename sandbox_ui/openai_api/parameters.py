@@ -39,7 +39,16 @@ _CHAT_ONLY = {"messages", "max_tokens", "max_completion_tokens", "stop", "respon
 _RESPONSES_ONLY = {
     "input", "instructions", "previous_response_id", "max_output_tokens", "text", "reasoning",
 }  # fmt: skip
-_COMMON = {"model", "stream", "stream_options", "metadata", "temperature", "top_p", "sandbox"}
+_COMMON = {
+    "model",
+    "stream",
+    "stream_options",
+    "metadata",
+    "temperature",
+    "top_p",
+    "sandbox",
+    "pdfs",
+}
 _KNOWN = _COMMON | _CHAT_ONLY | _RESPONSES_ONLY | _FORWARDED | _WITHOUT_EFFECT | _IGNORED
 
 _NO_TOOLS = "The caller's tools are not supported."
@@ -115,6 +124,8 @@ def parse_parameters(body: Body, *, chat: bool) -> Parameters:
     _refuse_unsupported(given, _RESPONSES_ONLY if chat else _CHAT_ONLY)
     if "sandbox" in given and not has_sandbox:
         raise ApiError(f"sandbox is for {model}{SANDBOX_SUFFIX} only.", param="sandbox")
+    if "pdfs" in given and has_sandbox:
+        raise ApiError(f"pdfs is for {name}: {model} opens PDFs itself.", param="pdfs")
     forwarded = {name: given[name] for name in _FORWARDED & given.keys()}
     forwarded |= _reasoning(given.get("reasoning"))
     param, output = _output_format(given, chat=chat)
@@ -134,6 +145,7 @@ def parse_parameters(body: Body, *, chat: bool) -> Parameters:
     spec = RunSpec.of({
         "model": name,
         "mode": "sandbox" if has_sandbox else "plain",
+        "pdfs": given.get("pdfs"),
         **({} if name == BUILTIN_ID else sampling),
         "effort": forwarded.pop("reasoning_effort", None),
         "verbosity": forwarded.pop("verbosity", None),

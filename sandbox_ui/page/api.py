@@ -56,6 +56,7 @@ class ApiFunctions:
         approve: str = "",
         summarise: bool = False,
         parameters: dict[str, Any] | None = None,
+        pdfs: str = "auto",
     ) -> str:
         """Start a run.
 
@@ -72,6 +73,8 @@ class ApiFunctions:
             parameters: Request parameters where they differ from the endpoint's defaults: `api`,
                 `effort`, `thinking`, `verbosity`, `seed`, `temperature`, `topP`, `maxTokens`,
                 `extraBody`, `calls`, `sendReasoning`, `images`.
+            pdfs: In plain mode, whether PDFs are sent as `text`, `pages` or `both`; `auto` sends
+                pages only of those without text.
 
         Returns:
             The run's id.
@@ -82,7 +85,7 @@ class ApiFunctions:
             if run:
                 access.require_edit(run)
             given = _parameters(parameters, task=task, prompt=prompt, mode=mode, network=network,
-                                approve=approve, summarise=summarise)  # fmt: skip
+                                approve=approve, summarise=summarise, pdfs=pdfs)  # fmt: skip
             return self._service.start(given, access.user, run)
 
     def message(

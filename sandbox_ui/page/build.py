@@ -37,6 +37,7 @@ _MAX_SESSIONS = 50
 _INLINED = ("core/loading/reload_guard.js", "core/idle.js")
 _UNSET = "endpoint default"
 _SHOW_HOSTS = "(network) => ({ __type__: 'update', visible: network === 'listed' })"
+_SHOW_PDFS = "(mode) => ({ __type__: 'update', visible: mode === 'plain' })"
 _SANS = ["ui-sans-serif", "system-ui", "Inter", "Segoe UI", "DejaVu Sans", "sans-serif"]
 _MONO = ["ui-monospace", "SF Mono", "JetBrains Mono", "DejaVu Sans Mono", "monospace"]
 
@@ -252,6 +253,12 @@ def _run_fields(settings: Settings) -> dict[str, Component]:
         [("With sandbox", "sandbox"), ("Without (documents in prompt)", "plain")],
         value="sandbox", label="Mode",
     )  # fmt: skip
+    pdfs = gr.Radio(
+        [("Automatic", "auto"), ("Text", "text"), ("Pages", "pages"), ("Both", "both")],
+        value="auto", label="PDFs", visible=False,
+        info="Automatic: their text; of scans the pages, as pictures, if the model takes them",
+    )  # fmt: skip
+    mode.change(None, mode, pdfs, js=_SHOW_PDFS)
     prompt = gr.Dropdown(
         prompts.list_names(), value="general", label="Prompt", interactive=True, filterable=False
     )
@@ -281,8 +288,8 @@ def _run_fields(settings: Settings) -> dict[str, Component]:
         "in the run. Otherwise only older outputs are removed",
     )  # fmt: skip
     return {
-        "mode": mode, "prompt": prompt, "max_steps": steps, "network": network, "hosts": hosts,
-        "approve": approve, "summarise": summarise,
+        "mode": mode, "pdfs": pdfs, "prompt": prompt, "max_steps": steps, "network": network,
+        "hosts": hosts, "approve": approve, "summarise": summarise,
     }  # fmt: skip
 
 

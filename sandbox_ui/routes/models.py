@@ -6,15 +6,18 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
+from agent.models.endpoint.families import traits_of
 from agent.models.passport.store import PassportStore
 from agent.models.transport.base_url import same_endpoint
 from agent.settings import Settings
+from agent.vision.tokens import estimate_picture_tokens
 from sandbox_ui.auth.access import get_access
 from sandbox_ui.auth.user import User
 from sandbox_ui.routes.helpers import Routes, at, json_response
 from sandbox_ui.scheduling.limiter import PerUserLimiter
 
 _MAX_SEARCHES = 2
+_PAGE = (1109, 1568)  # pixels of a page of A4, as it is sent
 
 
 @dataclass(frozen=True)
@@ -26,13 +29,19 @@ class ModelRoutes(Routes):
 
     @at("/api/models/passport")
     def passport(self, request: Request) -> Response:
-        """Return what is known of ``model`` at ``baseUrl``, or null, to who may use it."""
+        """Return what is known of ``model`` at ``baseUrl``, or null, to who may use it.
+
+        ``pageTokens`` are what a page of a PDF takes as a picture, an estimate by its family.
+        """
         access = get_access(request)
         if access.is_guest:
             return json_response({"error": "Sign in first."}, 403)
         base_url = request.query_params.get("baseUrl", self._settings.base_url)
         model = request.query_params.get("model") or self._settings.model
-        return json_response({"passport": self._find(base_url, model, access.user)})
+        family = traits_of(base_url, model).family
+        passport = self._find(base_url, model, access.user)
+        tokens = estimate_picture_tokens(family, *_PAGE)
+        return json_response({"passport": passport, "pageTokens": tokens})
 
     @at("/api/models/local", method="POST")
     async def local(self, request: Request) -> Response:

@@ -51,6 +51,7 @@ function updateEndpoint(fields, values) {
   endpoint = settingOf("model") === BUILTIN ? "" : settingOf("base_url");
   model = endpoint && settingOf("model");
   if ([endpoint, model].join(" ") !== before) emit("endpoint");
+  emit("settings");
 }
 
 /** Return the fields' values, with those chosen earlier in this browser; `fields` describe the inputs. */

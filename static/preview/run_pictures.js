@@ -107,7 +107,8 @@ export async function openPictures() {
       { class: "open", "aria-label": `Enlarge ${tile.name}, ${tile.about}`, onclick: () => openLightbox(large, tiles.indexOf(tile), () => button.focus()) },
       image,
     );
-    loadFirst(image, tile.addresses.filter(Boolean), () => button.replaceChildren(icon("image")));
+    const explain = (size) => button.replaceChildren(h("span", { class: "none" }, icon("image"), size ? `${size}: too large to show` : "cannot be displayed"));
+    loadFirst(image, tile.addresses.filter(Boolean), explain);
     const seen = tile.seen.length
       ? h("small", { class: "seen num" }, `seen by the model in ${tile.seen.length > 1 ? "steps" : "step"} ${tile.seen.map(formatNumber).join(", ")}`)
       : null;

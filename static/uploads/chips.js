@@ -2,10 +2,12 @@
 
 import { fetchDocumentInfo, formatDocumentInfo, mayHaveText } from "../core/run/document_info.js";
 import { h, icon, iconButton } from "../core/dom.js";
-import { formatBytes, formatNumber, plural, formatSeconds } from "../core/format.js";
+import { formatBytes, formatCount, formatNumber, plural, formatSeconds } from "../core/format.js";
+import { modelInfo, pdfsOfTask, tokensOfPages } from "../core/run/model_info.js";
 import { isBelow } from "../core/paths.js";
 import { Rate } from "./resumable_upload.js";
 
+const PDF = /\.pdf$/i;
 const PICTURE = /\.(png|jpe?g|gif|webp|avif|bmp|tiff?|svg|ico)$/i;
 
 /** Common parts: name, message, progress bar, Retry and Remove. */
@@ -33,6 +35,9 @@ class UploadChip {
 
   /** Show the state of the uploads; subclasses say how. */
   show() {}
+
+  /** Show whether the model sees what was uploaded, if the user can choose. */
+  showPicture() {}
 
   setStatus(text, percent = null) {
     if (this.status.textContent !== text) this.status.textContent = text;
@@ -69,23 +74,37 @@ export class FileChip extends UploadChip {
     this.upload = upload;
     /** @type {HTMLButtonElement | null} */
     this.asPicture = null; // pressed if the model is to see the file as well
+    /** @type {boolean | null} */
+    this.chosen = null; // by the user; null for the usual
+    this.isPdf = false;
+    /** @type {any} */
+    this.about = {}; // as the server describes the document
   }
 
   /** Let the user choose whether the model sees a picture, or the pages of a PDF, and not only has the file. */
   offerPicture(name) {
-    const isPdf = /\.pdf$/i.test(name);
-    if (this.asPicture || !(isPdf || PICTURE.test(name))) return;
-    const what = isPdf ? "Its first pages are sent as pictures, too" : "Sent as a picture, too; released: as a file only";
-    const onclick = () => this.asPicture.setAttribute("aria-pressed", String(!this.isShown));
-    const attributes = { class: "quiet as-picture", "aria-pressed": String(!isPdf), title: `${what}, if the model takes pictures`, onclick };
+    this.isPdf = PDF.test(name);
+    if (this.asPicture || !(this.isPdf || PICTURE.test(name))) return;
+    const { isPdf } = this;
+    const what = isPdf ? "Its first pages are sent as pictures" : "Sent as a picture, too; released: as a file only";
+    const onclick = () => {
+      this.chosen = !this.isShown;
+      this.showPicture();
+    };
+    const attributes = { class: "quiet as-picture", title: `${what}, if the model takes pictures`, onclick };
     this.asPicture = h(
       "button",
       { ...attributes, "aria-label": `${isPdf ? "Pages" : "Picture"} of ${name} for the model` },
       icon("image"),
       isPdf ? "Pages" : "Picture",
     );
-    this.usual = !isPdf;
     this.retry.before(this.asPicture);
+    this.showPicture();
+  }
+
+  showPicture() {
+    this.asPicture?.setAttribute("aria-pressed", String(this.isShown));
+    this.showInfo();
   }
 
   /** The paths of what the model is to see. */
@@ -93,8 +112,13 @@ export class FileChip extends UploadChip {
     return this.isShown ? this.uploadedPaths() : [];
   }
 
+  /** Whether the model sees the file unless the user chooses otherwise. */
+  get usual() {
+    return !this.isPdf || pdfsOfTask(isScan(this.about)).pages;
+  }
+
   get isShown() {
-    return this.asPicture?.getAttribute("aria-pressed") === "true";
+    return this.asPicture !== null && (this.chosen ?? this.usual);
   }
 
   /** Whether the user has changed what the model sees of the file. */
@@ -120,21 +144,37 @@ export class FileChip extends UploadChip {
     if (this.infoRequested || !mayHaveText(entry.name)) return;
     this.infoRequested = true;
     fetchDocumentInfo(entry.path).then(
-      (info) => (this.info.textContent = formatDocumentInfo(info) || scanNote(info)),
+      (info) => {
+        this.about = info;
+        this.showPicture();
+      },
       () => {},
     );
   }
+
+  /** Show the size of the document, and the tokens of its pages if the model sees them. */
+  async showInfo() {
+    const { about } = this;
+    const seesPages = () => this.isPdf && this.isShown && Boolean(about.pages);
+    const model = seesPages() ? await modelInfo() : null;
+    if (about !== this.about) return;
+    const pages = model && seesPages() ? tokensOfPages(about.pages, model) : 0;
+    const info = formatDocumentInfo(about) || (isScan(about) ? SCAN_NOTE : "");
+    this.info.textContent = [info, pages && `≈ ${formatCount(pages)} as pages`].filter(Boolean).join(" · ");
+  }
 }
 
-/** What is said of a PDF that the server found no text in. */
-const scanNote = ({ reason }) => (reason?.includes("it may be a scan") ? "No text: it may be a scan. “Pages” lets the model see its first ones." : "");
+/** Whether the server found no text in a PDF. */
+const isScan = ({ reason }) => reason?.includes("it may be a scan") ?? false;
+
+const SCAN_NOTE = "No text: it may be a scan. “Pages” lets the model see its first ones.";
 
 /** Chip of a batch, with totals. The model sees its pictures. */
 export class BatchChip extends UploadChip {
   isChanged = false;
 
   shownPaths() {
-    return this.uploadedPaths().filter((path) => PICTURE.test(path));
+    return this.uploadedPaths().filter((path) => PICTURE.test(path) || (PDF.test(path) && pdfsOfTask().pages));
   }
 
   constructor(uploads, name, actions) {

@@ -45,6 +45,9 @@ export function mountUploads(element) {
     const contents = items ? fromTransfer(items, folder) : fromFiles(files, folder);
     startUploads(contents, items ? items.files.length || 1 : files.length, onUploaded);
   });
+  on("settings", () => {
+    for (const chip of chipSet) chip.showPicture();
+  });
   on("message-sent", clear);
   on("reset", clear);
   on("workspace", ({ folders }) => {

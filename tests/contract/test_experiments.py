@@ -33,7 +33,7 @@ SCORES: dict[Kind, dict[str, list[float | None]]] = {
 """A comparison has two repetitions of its task, an evaluation two tasks."""
 SETTINGS = {
     "prompt": "general", "network": "open", "summarise": False, "calls": "native",
-    "sendReasoning": True,
+    "sendReasoning": True, "pdfs": "auto",
 }  # fmt: skip
 FAILED = {"Guess": [0.0, 0.0], "Compute": [None, None]}
 

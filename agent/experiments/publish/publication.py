@@ -32,8 +32,8 @@ from agent.runs import journal
 _MAX_LISTED = 1_000
 """Runs that are listed as failed or repeated; all are counted."""
 
-_SPEC = (*(name for name in BY_NAME if name != "extra_body"), "prompt", "network", "memory",
-         "max_steps", "max_seconds", "max_conversation_tokens", "summarise")  # fmt: skip
+_SPEC = (*(name for name in BY_NAME if name != "extra_body"), "pdfs", "prompt", "network",
+         "memory", "max_steps", "max_seconds", "max_conversation_tokens", "summarise")  # fmt: skip
 
 
 def published(

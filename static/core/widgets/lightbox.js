@@ -4,6 +4,8 @@ import { h, icon, iconButton } from "../dom.js";
 import { formatNumber } from "../format.js";
 
 const MIN_SWIPE = 40; // pixels of a swipe to another picture
+const MAX_PIXELS = 60_000_000; // as in sandbox_ui/preview/media/image.py: browsers show larger ones as white areas
+const VECTORS = /[?&]as=svg\b/; // these have no pixels
 
 /**
  * One of the pictures: its `name`, what is said `about` it, the `addresses` to try in turn, and
@@ -11,11 +13,19 @@ const MIN_SWIPE = 40; // pixels of a swipe to another picture
  * @typedef {{ name: string, about: string, addresses: string[], links?: (close: () => void) => Element[] }} LargePicture
  */
 
-/** Load the first of these addresses that is an image. */
-export function loadFirst(image, addresses, onNone) {
+/**
+ * Load the first of these addresses that is an image which a browser can show; `onNone` receives
+ * the size of one that is too large, in words, or an empty text.
+ */
+export function loadFirst(image, addresses, onNone, onLoad = () => {}, tooLarge = "") {
   const [address, ...rest] = addresses;
-  if (!address) return onNone();
-  image.onerror = () => loadFirst(image, rest, onNone);
+  if (!address) return onNone(tooLarge);
+  image.onerror = () => loadFirst(image, rest, onNone, onLoad, tooLarge);
+  image.onload = () => {
+    const { naturalWidth: width, naturalHeight: height } = image;
+    if (width * height <= MAX_PIXELS || VECTORS.test(address)) onLoad();
+    else loadFirst(image, rest, onNone, onLoad, `${formatNumber(width)} × ${formatNumber(height)} pixels`);
+  };
   image.src = address;
   return undefined;
 }
@@ -56,8 +66,8 @@ export function openLightbox(pictures, first, onClose) {
     name.textContent = picture.name;
     position.textContent = [single ? "" : `${formatNumber(at + 1)} of ${formatNumber(pictures.length)}`, picture.about].filter(Boolean).join(" · ");
     links.replaceChildren(...(picture.links?.(() => dialog.close()) ?? []));
-    image.onload = () => stage.replaceChildren(image);
-    loadFirst(image, picture.addresses, () => stage.replaceChildren(h("p", {}, "This image cannot be displayed.")));
+    const explain = (size) => stage.replaceChildren(h("p", {}, size ? `This image has ${size}, too many to show it.` : "This image cannot be displayed."));
+    loadFirst(image, picture.addresses, explain, () => stage.replaceChildren(image));
     if (!stage.firstChild) stage.append(image);
     for (const next of [pictures[at + 1], pictures[at - 1]]) if (next) loadFirst(new Image(), next.addresses, () => {});
   };

@@ -62,11 +62,17 @@ export function memberForm(member, { builtin, changed }) {
   };
   const setting = (name) => settingOf(member, name, set(name));
   const endpoint = h("div", { class: "fields endpoint" });
+  const fields = Object.keys(PARAMETERS).map((name) => [name, setting(name)]);
+  const pdfs = Object.fromEntries(fields).pdfs;
+  const chooseMode = (value) => {
+    pdfs.hidden = value !== "plain"; // with a sandbox the model opens them itself
+    set("mode")(value);
+  };
   const parameters = h(
     "details",
     { class: "parameters" },
     h("summary", {}, "Advanced"),
-    h("div", { class: "fields" }, ...Object.keys(PARAMETERS).map(setting)),
+    h("div", { class: "fields" }, ...fields.map(([, each]) => each)),
   );
   const showEndpoint = () => {
     endpoint.hidden = parameters.hidden = isBuiltin(member);
@@ -86,13 +92,14 @@ export function memberForm(member, { builtin, changed }) {
   };
   const models = [["An endpoint’s", "endpoint"], ...(builtin ? [["Built-in", BUILTIN]] : []), ...namedEndpoints().map(({ name }) => [name, NAMED + name])];
   showEndpoint();
+  pdfs.hidden = member.mode !== "plain";
   return h(
     "div",
     { class: "member-form", role: "group", "aria-label": "Member" },
     h(
       "div",
       { class: "fields" },
-      setting("mode"),
+      settingOf(member, "mode", chooseMode),
       models.length > 1 ? field("Model", choice(isBuiltin(member) ? BUILTIN : "endpoint", models, chooseModel)) : null,
       setting("prompt"),
       setting("maxSteps"),

@@ -20,7 +20,7 @@ export const CHECKS = {
   judge: "decided by a judge",
 };
 
-/** The request parameters of a member: their names and what they are where they are not set. */
+/** The request parameters of a member, and how its prompt has PDFs: their names and what they are where they are not set. */
 export const PARAMETERS = {
   api: "auto",
   effort: "",
@@ -34,6 +34,7 @@ export const PARAMETERS = {
   calls: "native",
   sendReasoning: true,
   images: "auto",
+  pdfs: "auto",
 };
 
 /** What a member has where the settings say nothing. */
@@ -53,7 +54,7 @@ export function firstMembers(settings, defaults) {
   const member = Object.fromEntries(Object.keys(UNSET).map((name) => [name, settings[settingName(name)] ?? UNSET[name]]));
   Object.assign(member, { baseUrl: member.baseUrl.trim(), model: member.model.trim() });
   if (member.maxSteps === defaults.max_steps) member.maxSteps = null;
-  return ["plain", "sandbox"].map((mode) => ({ label: "", mode, apiKey: "", ...member }));
+  return ["plain", "sandbox"].map((mode) => ({ label: "", mode, apiKey: "", ...member, ...(mode === "sandbox" && { pdfs: PARAMETERS.pdfs }) }));
 }
 
 /** Whether the built-in model answers as this member. */
@@ -85,6 +86,7 @@ const PARAMETER_NAMES = {
   calls: "calls",
   sendReasoning: "earlier reasoning",
   images: "pictures",
+  pdfs: "PDFs as",
 };
 const API_NAMES = { auto: "API chosen automatically", chat: "Chat Completions", responses: "Responses", messages: "Messages" };
 

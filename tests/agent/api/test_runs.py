@@ -183,11 +183,16 @@ def test_a_model_name_requires_an_endpoint_in_the_environment(studio: Studio) ->
 def test_a_run_records_what_was_asked_for_without_a_key(studio: Studio) -> None:
     with Endpoint([Turn(text="Done.")]) as endpoint:
         config = ModelConfig(endpoint.url, "m", "sk-secret", temperature=0.5)
-        run = studio.run("Go.", model=config, mode="plain", max_steps=3)
+        run = studio.run("Go.", model=config, mode="plain", max_steps=3, pdfs="both")
         (started,) = of_type(RunStarted, run)
-    asked = {"mode": "plain", "max_steps": 3, "temperature": 0.5, "api": "auto"}
+    asked = {"mode": "plain", "pdfs": "both", "max_steps": 3, "temperature": 0.5, "api": "auto"}
     asked["images"] = "auto"
     assert started.spec == {"base_url": endpoint.url, "model": "m"} | asked
+
+
+def test_how_pdfs_are_sent_is_refused_where_the_model_opens_them_itself(studio: Studio) -> None:
+    with pytest.raises(UsageError, match="pdfs is for plain mode: with a sandbox"):
+        studio.run("Go.", model=script(), pdfs="pages")
 
 
 # Prompts and limits

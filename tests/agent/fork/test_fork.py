@@ -26,6 +26,7 @@ from agent.runs import journal
 from agent.runs.compatibility import decode_line
 from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import RecordedRun, Task
+from agent.runs.spec import RunSpec
 from agent.runs.summary import measured
 from agent.util.stop import Stop
 from agent.workspace.versions.manifest import Delta, ManifestLog, Node
@@ -194,6 +195,17 @@ def test_step_0_is_the_task_with_its_inputs(provider: Provider) -> None:
     assert folder.parent.step == 0
     list(provider.open_run(folder).start(first_task(run.folder), again))
     assert again.requests[0].messages == model.requests[0].messages
+
+
+@pytest.mark.parametrize("mode", ["plain", "sandbox"])
+def test_step_0_keeps_how_pdfs_are_sent(provider: Provider, mode: Mode) -> None:
+    spec = RunSpec(task="Read it.", mode=mode, pdfs="both")
+    run = provider.open_run(RunFolder.create(provider.data, provider.create_workspace()))
+    list(run.start(spec.first_task(script()), script()))
+    again = first_task(run.folder)
+    assert (again.pdfs, again.spec.get("pdfs")) == (
+        ("both", "both") if mode == "plain" else ("auto", None)
+    )
 
 
 def test_a_running_parent_is_forked_at_a_step_that_has_ended(provider: Provider) -> None:

@@ -5,9 +5,12 @@ import zipfile
 
 import pytest
 from PIL import Image
+from pypdfium2 import PdfDocument
 
 from agent.documents.drawing_error import DrawingError
 from agent.models.base import PictureLimits
+from agent.vision import draw as draw_module
+from agent.vision.draw import draw
 from agent.vision.eyes import Eyes, Sight
 from agent.vision.tokens import estimate_picture_tokens
 from tests.sandbox_ui.preview.documents.pdf_files import PdfPage, make_pdf
@@ -64,6 +67,47 @@ def test_a_picture_comes_with_its_size_source_and_tokens() -> None:
     assert sight.text == (
         "/workspace/output/chart.png: PNG picture, 750 × 600 pixels, RGB.\nThe picture follows."
     )
+
+
+@pytest.mark.parametrize("name", ["chart.png", "photo.JPG", "paper.pdf", "slides.pptx", "film.mp4"])
+def test_an_empty_file_is_said_to_be_empty(name: str) -> None:
+    for sight in (seen(b"", name), read(b"", name)):
+        assert not sight.ok
+        assert sight.text.startswith(
+            f"Error: /workspace/output/{name} cannot be viewed. It is empty"
+        )
+    for text in ("notes.txt", "drawing.svg", "png"):
+        assert Eyes().view(b"", PATH.format(text), None) is None
+
+
+def test_the_first_pages_come_within_a_number_and_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each drawing process gives what it can in its time; a damaged page ends them."""
+    pdf = make_pdf([PdfPage([f"Page {at}"]) for at in range(1, 7)])
+    eyes = Eyes(lambda: PictureLimits("claude", side=300), Kept().keep)
+    whole = eyes.show_pages(pdf, "input/a.pdf", 4, 10_000)
+    assert [each.source for each in whole.pictures] == [
+        f"input/a.pdf, page {at}" for at in range(1, 5)
+    ]
+    assert (whole.count, whole.why) == (6, "")
+    one = whole.pictures[0].tokens
+    assert len(eyes.show_pages(pdf, "input/a.pdf", 4, 2 * one).pictures) == 2
+    assert eyes.show_pages(pdf, "input/a.pdf", 4, one - 1).pictures == ()
+    monkeypatch.setattr("agent.vision.eyes.draw_in_process", draw)
+    monkeypatch.setattr("agent.vision.draw._SEPARATE_SECONDS", -1.0)  # one page each time
+    assert eyes.show_pages(pdf, "input/a.pdf", 4, 10_000).pictures == whole.pictures
+    rendered = draw_module._rendered_page
+
+    def damaged(document: PdfDocument, at: int, side: int) -> Image.Image:
+        if at == 2:
+            raise DrawingError("This page cannot be read; it is damaged.")
+        return rendered(document, at, side)
+
+    monkeypatch.setattr(draw_module, "_rendered_page", damaged)
+    part = eyes.show_pages(pdf, "input/a.pdf", 4, 10_000)
+    assert (len(part.pictures), part.count) == (2, 6)
+    assert part.why == "This page cannot be read; it is damaged."
+    with pytest.raises(DrawingError, match="cannot be read"):
+        eyes.show_pages(b"%PDF-1.4", "input/b.pdf", 4, 10_000)
 
 
 def test_without_eyes_it_is_described_and_no_failure() -> None:

@@ -11,14 +11,21 @@ from PIL import Image
 
 from agent import Run, Studio
 from agent.api.models import select_model
-from agent.events import Event, Notice, PicturesDropped, StepVerified, ToolEnded
+from agent.events import (
+    Event,
+    Notice,
+    PicturesDropped,
+    RunStarted,
+    StepVerified,
+    ToolEnded,
+)
 from agent.models.base import Picture
 from agent.runs import journal
 from agent.runs.folder import RunFolder
 from agent.runs.outputs.pictures import PictureStore, pictures_of
 from agent.runs.recorded_run import RecordedRun
 from agent.runs.requests.body import EXACT, rebuild_request
-from tests.contract.families.scripts import submit
+from tests.contract.families.scripts import by_last_user, submit
 from tests.contract.families.test_scenarios import API, NAMES, check_rebuilt, serve, submitted
 from tests.sandbox_ui.preview.documents.pdf_files import PdfPage, make_pdf
 from tests.support.local_provider import LocalSandboxProvider
@@ -197,6 +204,28 @@ def test_a_server_that_takes_few_pictures_is_asked_once_and_then_gets_the_latest
     check_rebuilt(RunFolder.open(studio.path, run.id), steps=5)
 
 
+def test_a_limit_of_pictures_is_known_in_later_rounds_and_after_a_restart(studio: Studio) -> None:
+    few = replace(FAMILIES["openai-compatible"], apis=lambda: [FewPictures()])
+    turns = [[draw(f"{at}.png", colour), view(f"{at}.png")] for at, colour in enumerate(COLOURS)]
+    again = in_turns(*turns[:1])
+
+    def later(seen: Seen) -> Turn:
+        return again(replace(seen, commands=seen.commands[9:]))  # after the first round's
+
+    with serve(few, by_last_user(FIRST=in_turns(*turns), AGAIN=later), 2) as server:
+        config = few.config(server, images="on")
+        run = studio.run("FIRST", model=config)
+        submitted(run)
+        run.close()
+        folder = RunFolder.open(studio.path, run.id)
+        with RecordedRun(folder, LocalSandboxProvider(studio.path)) as continued:
+            list(continued.follow_up("AGAIN", select_model("", config, studio.settings).model))
+    assert sum("At most 2" in each for each in server.refusals) == 1
+    assert [len(find_pictures(each.body)) for each in server.seen[-2:]] == [2, 2]
+    assert find_pictures(server.seen[-1].body) == shown(run, studio)[-2:]
+    check_rebuilt(folder, steps=7)
+
+
 def test_with_images_off_a_view_describes_and_nothing_is_sent(studio: Studio) -> None:
     family = FAMILIES["anthropic-4.7"]
     with serve(family, in_turns([draw("a.png", "red")], [view("a.png")])) as server:
@@ -284,6 +313,67 @@ def test_the_pages_of_a_scan_are_sent_in_plain_mode(studio: Studio, tmp_path: Pa
         assert "Written" in str(body)
         assert ("it may be a scan" in str(body)) == (images == "off")
     assert "You see it as pictures" not in str(body)
+
+
+PDFS: dict[str, tuple[int, tuple[str, ...], tuple[str, ...]]] = {
+    "auto": (2, ("First words", "You see its 2 pages as pictures"), ()),
+    "text": (0, ("First words", "it may be a scan"), ("You see",)),
+    "pages": (4, ("You see its 2 pages as pictures",), ("First words", "it may be a scan")),
+    "both": (4, ("First words", "The text follows", "You see its 2 pages"), ("it may be",)),
+}
+"""How many pictures are sent of two PDFs, one of them a scan, and which words are, and are not."""
+
+
+@pytest.mark.parametrize("name", ["openai-compatible", "openai-responses", "anthropic-4.7"])
+@pytest.mark.parametrize("pdfs", PDFS)
+def test_in_plain_mode_pdfs_are_sent_as_text_pages_or_both(
+    studio: Studio, tmp_path: Path, name: str, pdfs: str
+) -> None:
+    """The pages are separate pictures in their order, each named, with the message."""
+    family = FAMILIES[name]
+    (tmp_path / "a.pdf").write_bytes(make_pdf([PdfPage(["First words"]), PdfPage(["Second"])]))
+    (tmp_path / "b.pdf").write_bytes(make_pdf([PdfPage([]), PdfPage([])]))
+    with serve(family, lambda _: Turn("It says so.")) as server:
+        config = family.config(server, images="on", api=API.get(name, "auto"))
+        inputs = [tmp_path / "a.pdf", tmp_path / "b.pdf"]
+        run = studio.run("Read.", inputs=inputs, model=config, mode="plain", pdfs=pdfs)  # type: ignore[arg-type]
+        run.wait()
+        assert run.result.status == "answered"
+    count, present, absent = PDFS[pdfs]
+    (request,) = server.seen
+    sources = [each.source for each in pictures(run, studio)]
+    named = [f"input/{each}.pdf, page {page}" for each in "ab" for page in (1, 2)]
+    assert sources == (named if count == 4 else named[2:])[:count]
+    assert find_pictures(request.body) == shown(run, studio)
+    text = str(request.body)
+    assert [words in text for words in present] == [True] * len(present)
+    assert [words in text for words in absent] == [False] * len(absent)
+    places = [text.index(f"{source} (") for source in sources]
+    assert places == sorted(places), "each page is named, in order"
+    started = recorded(run, studio)[0]
+    assert isinstance(started, RunStarted)
+    assert started.spec.get("pdfs") == (None if pdfs == "auto" else pdfs)
+
+
+def test_a_model_without_eyes_gets_the_text_and_the_user_is_told(
+    studio: Studio, tmp_path: Path
+) -> None:
+    family = FAMILIES["anthropic-4.7"]
+    (tmp_path / "a.pdf").write_bytes(make_pdf([PdfPage(["First words"])]))
+    (tmp_path / "b.pdf").write_bytes(make_pdf([PdfPage([])]))
+    with serve(family, lambda _: Turn("It says so.")) as server:
+        config = family.config(server, images="off")
+        inputs = [tmp_path / "a.pdf", tmp_path / "b.pdf"]
+        run = studio.run("Read.", inputs=inputs, model=config, mode="plain", pdfs="pages")
+        run.wait()
+    assert find_pictures(server.seen[0].body) == []
+    assert "First words" in str(server.seen[0].body)
+    notices = [each.text for each in recorded(run, studio) if isinstance(each, Notice)]
+    assert [text.partition(":")[0] for text in notices] == [
+        "This model takes no pictures, so it gets the text of the PDFs and not their pages. If it "
+        "does take some, set Pictures to “on”.",
+        "No text was found in input/b.pdf",
+    ]
 
 
 def test_a_picture_that_cannot_be_drawn_is_said_and_the_run_goes_on(

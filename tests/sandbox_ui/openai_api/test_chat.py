@@ -13,6 +13,7 @@ from openai import APIStatusError, AsyncOpenAI, BadRequestError, OpenAI
 from PIL import Image
 
 from agent.runs.folder import RunFolder
+from tests.agent.documents.test_text import create_pdf
 from tests.agent.runs.outputs.sample_pictures import encode_picture
 from tests.sandbox_ui.conftest import Script
 from tests.sandbox_ui.openai_api.conftest import ASK, PLAIN, SANDBOX, chat, respond
@@ -321,6 +322,25 @@ def test_a_picture_is_seen_without_a_sandbox_by_a_model_that_takes_it(
     (sent,) = find_pictures(endpoint.requests[-1].body["messages"])
     with Image.open(BytesIO(sent)) as seen:
         assert seen.getpixel((0, 0)) == (255, 0, 0)
+
+
+def test_pdfs_are_sent_as_pages_without_a_sandbox(
+    client: OpenAI, endpoint: Endpoint, script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = base64.b64encode(create_pdf(["First", "Second"])).decode()
+    file = {"filename": "a.pdf", "file_data": f"data:application/pdf;base64,{data}"}
+    content = [{"type": "text", "text": "What is it?"}, {"type": "file", "file": file}]
+    messages: Any = [{"role": "user", "content": content}]
+    monkeypatch.setattr("agent.models.endpoint.pictures.is_known_to_see", lambda _: True)
+    script.play(Turn(text="Two pages."))
+    chat(client, PLAIN, messages, extra_body={"pdfs": "pages"})
+    sent = endpoint.requests[-1].body["messages"]
+    assert len(find_pictures(sent)) == 2
+    assert "First" not in str(sent)
+    with pytest.raises(BadRequestError, match="pdfs must be auto, text, pages or both"):
+        chat(client, PLAIN, messages, extra_body={"pdfs": "words"})
+    with pytest.raises(BadRequestError, match=rf"pdfs is for {PLAIN}: {SANDBOX} opens PDFs itself"):
+        chat(client, SANDBOX, messages, extra_body={"pdfs": "pages"})
 
 
 def test_sounds_need_a_sandbox(client: OpenAI) -> None:

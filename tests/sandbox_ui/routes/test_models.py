@@ -53,7 +53,16 @@ def test_a_passport_is_for_those_who_may_use_its_endpoint(
         status, answer = ask(data, "passport", user, baseUrl=url, model="m")
         assert status == 200
         assert (answer["passport"] is not None) == (url in visible), url
-        assert ask(data, "passport", user, baseUrl=url, model="other") == (200, {"passport": None})
+        status, answer = ask(data, "passport", user, baseUrl=url, model="other")
+        assert (status, answer["passport"]) == (200, None)
+
+
+@pytest.mark.parametrize(
+    ("model", "tokens"), [("claude-x", 2319), ("gpt-x", 1105), ("gemini-x", 1548), ("m", 2240)]
+)
+def test_a_page_of_a_pdf_has_the_tokens_of_its_family(data: Path, model: str, tokens: int) -> None:
+    status, answer = ask(data, "passport", OPERATOR, baseUrl=STUDIO, model=model)
+    assert (status, answer["pageTokens"]) == (200, tokens)
 
 
 def test_a_guest_reads_no_passport_and_only_the_operator_looks_for_servers(

@@ -7,9 +7,10 @@ import pytest
 
 from agent import prompts
 from agent.errors import StudioError
-from agent.events import Event, RunContinued, RunStarted
+from agent.events import Event, Notice, RunContinued, RunStarted
 from agent.limits import Limits
 from agent.models.base import PictureLimits
+from agent.run_fields import Pdfs
 from agent.runs.recorded_run import Task
 from agent.runs.user_changes import UserChange
 from agent.workspace.paths import RelPath
@@ -38,9 +39,17 @@ def put(runs: RunManager, run: str, **files: bytes) -> None:
             runs.record_user_changes(run, [UserChange("added", path, len(content))])
 
 
-def start(runs: RunManager, run: str, pictures: tuple[str, ...] | None) -> None:
-    task = Task("Look.", prompts.get_bundled("general"), "plain", pictures=pictures)
-    runs.start(run, task, SeeingModel([ScriptedTurn("Seen.")]), Limits())
+def start(
+    runs: RunManager,
+    run: str,
+    pictures: tuple[str, ...] | None,
+    pdfs: Pdfs = "auto",
+    limits: PictureLimits | None = None,
+) -> None:
+    task = Task("Look.", prompts.get_bundled("general"), "plain", pictures=pictures, pdfs=pdfs)
+    model = SeeingModel([ScriptedTurn("Seen.")])
+    model.picture_limits = limits or PictureLimits()
+    runs.start(run, task, model, Limits())
     wait_for_end(runs, run)
 
 
@@ -70,6 +79,53 @@ def test_the_task_comes_with_all_pictures_or_those_chosen(
         )  # fmt: skip
         start(runs, run, chosen)
         assert shown(events(runs, run)[0]) == sources
+
+
+OF_FIVE = "a message has at most 5 pictures of about {tokens} tokens in all."
+LONG = [f"Words of page {at}" for at in range(1, 9)]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "sources", "notices"),
+    [
+        (
+            32_000,
+            ["a.pdf, page 1", "a.pdf, page 2", "a.pdf, page 3", "b.pdf, page 1", "b.pdf, page 2"],
+            ["The model sees the first 3 of the 8 pages of input/a.pdf; the others are not sent: "
+             + OF_FIVE.format(tokens="32,000")],
+        ),
+        (
+            320,
+            ["a.pdf, page 1", "a.pdf, page 2"],
+            ["The model sees the first 2 of the 8 pages of input/a.pdf; the others are not sent: "
+             + OF_FIVE.format(tokens="320"),
+             "The model does not see input/b.pdf: " + OF_FIVE.format(tokens="320")],
+        ),
+    ],
+    ids=["number", "tokens"],
+)  # fmt: skip
+def test_pages_are_bounded_and_what_is_left_out_is_said(
+    tmp_path: Path, tokens: int, sources: list[str], notices: list[str]
+) -> None:
+    limits = PictureLimits("claude", side=400, count=5, tokens=tokens)
+    with open_manager(tmp_path) as runs:
+        run = runs.create_draft()
+        put(runs, run, a_pdf=create_pdf(LONG), b_pdf=create_pdf(["Third", "Fourth"]))
+        start(runs, run, None, "pages", limits)
+        started, *later = events(runs, run)
+    assert isinstance(started, RunStarted)
+    assert shown(started) == [f"input/{each}" for each in sources]
+    assert sum(each.tokens for each in started.pictures) <= tokens
+    number = len(sources) if tokens == 320 else 3
+    seen = f"[You see the first {number} of its 8 pages as pictures, and not the others,"
+    assert seen in started.user
+    assert "Words of page" not in started.user
+    assert ("Third" in started.user) == (tokens == 320), "what is not seen is sent as text"
+    said = [each.text for each in later if isinstance(each, Notice)]
+    assert said == [
+        *notices,
+        "Of pages that are not sent, the model gets nothing; with “both” it gets their text.",
+    ]
 
 
 def test_a_follow_up_comes_with_what_was_added_or_chosen(tmp_path: Path) -> None:

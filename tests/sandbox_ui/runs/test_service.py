@@ -137,6 +137,8 @@ REFUSED = [
     ("max_steps", "few", "a whole number from 1 to 10,000,000", EVERYWHERE),
     ("network", "no/host", f"open, none, packages or {HOSTS}", EVERYWHERE),
     ("mode", "fast", "sandbox or plain", [each for each in EVERYWHERE if each is not by_v1]),
+    ("pdfs", "words", "auto, text, pages or both",
+     [each for each in EVERYWHERE if each is not by_v1]),
     ("approve", "sudo", "every, risky, or some of network, delete, install and long",
      (by_the_page, by_python, by_a_member, by_the_command_line)),
     ("temperature", "hot", "a number from 0 to 2",

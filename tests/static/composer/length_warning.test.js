@@ -37,25 +37,34 @@ test("an address with a password is not sent", async () => {
 // What goes to the model besides the text
 
 /** The warning for a text, with an answer of the server for the attached files. */
-async function warningFor(text, { mode = "sandbox", files = [] } = {}) {
+async function warningFor(text, { mode = "sandbox", pdfs = "auto", files = [] } = {}) {
   globalThis.fetch = /** @type {any} */ (
     async (address) => {
       const [, document] = String(address).match(/document-info\/input\/(.*)/) ?? [];
-      if (document) return Response.json({ tokens: files.find(({ name }) => name === document).tokens });
-      return Response.json(String(address).includes("passport") ? { passport: { contextTokens: 1000 } } : { entries: files });
+      if (document) return Response.json(files.find(({ name }) => name === document));
+      return Response.json(String(address).includes("passport") ? { passport: { contextTokens: 1000 }, pageTokens: 300 } : { entries: files });
     }
   );
-  restoreSettings([{ name: "base_url" }, { name: "model" }, { name: "mode" }], ["https://models.test/v1", "m", mode]);
+  const names = ["base_url", "model", "mode", "pdfs"].map((name) => ({ name }));
+  restoreSettings(names, ["https://models.test/v1", `reader of ${pdfs}`, mode, pdfs]);
   forgetAttached();
   return lengthWarning(text);
 }
 
-const file = (name, tokens) => ({ name, path: `input/${name}`, size: 9, tokens });
+const file = (name, tokens, pages = null) => ({ name, path: `input/${name}`, size: 9, tokens, pages });
 
 test("without a sandbox the texts of attached documents count", async () => {
   currentRun.reset("run-1");
   const files = [file("notes.txt", 400), file("scan.pdf", null), file("paper.pdf", 700), file("photo.png", 5000)];
   assert.match(await warningFor("Count.", { mode: "plain", files }), /^≈ 1\.1k tokens with the attached files, but the model reads at most/);
+});
+
+test("pages of PDFs count instead of their text, or with it", async () => {
+  currentRun.reset("run-1");
+  const files = [file("paper.pdf", 700, 4), file("long.pdf", 100, 400)];
+  assert.equal(await warningFor("Count.", { mode: "plain", pdfs: "text", files }), "");
+  assert.match(await warningFor("Count.", { mode: "plain", pdfs: "pages", files }), /^≈ 6k tokens/);
+  assert.match(await warningFor("Count.", { mode: "plain", pdfs: "both", files }), /^≈ 6\.8k tokens/);
 });
 
 test("in a sandbox only the names of attached files go to the model", async () => {

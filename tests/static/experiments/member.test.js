@@ -18,6 +18,14 @@ test("the first members are the connected model without and with a sandbox", () 
   assert.equal(sharedModel(members()), "m");
 });
 
+test("how PDFs are sent is for members without a sandbox, and is named where it differs", () => {
+  const [plain, sandbox] = members({ ...SETTINGS, mode: "plain", pdfs: "pages" });
+  assert.deepEqual([plain.pdfs, sandbox.pdfs], ["pages", "auto"]);
+  const other = { ...plain, pdfs: "both" };
+  assert.equal(memberTitle(other, [plain, other]), "Without sandbox · PDFs as both");
+  assert.equal(memberRequest(other, keyOf).pdfs, "both");
+});
+
 test("a limit that the operator sets is not sent, one that the user set is", () => {
   assert.equal(members()[0].maxSteps, null);
   assert.equal(members({ ...SETTINGS, max_steps: 7 })[1].maxSteps, 7);

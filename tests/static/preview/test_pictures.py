@@ -29,17 +29,22 @@ STEPS: list[dict[str, bytes]] = [
 @pytest.fixture
 def page(stage: Stage) -> Stage:
     """The whole page with a run that drew a chart twice."""
+    return with_files(stage, STEPS)
+
+
+def with_files(stage: Stage, contents: list[dict[str, bytes]]) -> Stage:
+    """The whole page with a run of these files: given at first, then made step by step."""
     folder = stage.run.folder
     log = ManifestLog(folder.manifests)
     snapshots = SnapshotTracker(folder.workspace, BlobStore(stage.data / "blobs"))
-    for number, files in enumerate(STEPS):
+    for number, files in enumerate(contents):
         for name, content in files.items():
             path = folder.workspace / name
             path.parent.mkdir(exist_ok=True)
             path.write_bytes(content)
         log.append(number, snapshots.take())
     stage.use_routes(LocalRoutes(stage.data))
-    steps = [event for number in range(1, len(STEPS)) for event in step(number, bash("draw"))]
+    steps = [event for number in range(1, len(contents)) for event in step(number, bash("draw"))]
     stage.mount(*ALL, run=[started(), *steps, ended()])
     return stage
 
@@ -130,3 +135,18 @@ def test_all_pictures_of_a_run_are_shown_with_their_versions(page: Stage) -> Non
     large.get_by_role("button", name="Open in workspace").click()
     expect(dialog).to_have_count(0)
     expect(page.page.get_by_role("group", name="Preview")).to_contain_text("version after step 3")
+
+
+def test_a_picture_too_large_to_draw_shows_its_size_in_place(stage: Stage) -> None:
+    large = encode_image(Image.new("1", (20_000, 20_000)), "png")
+    page = with_files(stage, [{"output/large.png": large}])
+    page.button("More actions").click()
+    page.page.get_by_role("menuitem", name="Pictures of this run…").click()
+    tile = page.page.get_by_role("dialog", name="Pictures of this run").locator("figure")
+    expect(tile).to_contain_text("20,000 × 20,000 pixels: too large to show")
+    expect(tile.locator("img")).to_have_count(0)
+    tile.get_by_role("button").click()
+    large_view = page.page.get_by_role("dialog", name="Images")
+    expect(large_view).to_contain_text(
+        "This image has 20,000 × 20,000 pixels, too many to show it."
+    )

@@ -343,6 +343,36 @@ def test_attached_pictures_are_seen_unless_they_are_left_files_only(stage: Stage
     ]
 
 
+def test_in_plain_mode_the_settings_say_how_pdfs_are_sent(stage: Stage) -> None:
+    stage.use_routes(LocalRoutes(stage.data))
+    stage.settings = {"mode": "plain"}
+    stage.mount(*ALL, run=[])
+    stage.answer("/page_run", [stage.run.id, None, None], "POST")
+    stage.answer("/models/passport*", {"passport": None, "pageTokens": 1500})
+    attach(stage, {"text.pdf": create_pdf(["Words", "More"]), "scan.pdf": create_pdf([""])})
+    names = ("text.pdf", "scan.pdf")
+    text, scan = (stage.button(f"Pages of {name} for the model") for name in names)
+    expect(scan).to_have_attribute("aria-pressed", "true")
+    expect(text).to_have_attribute("aria-pressed", "false")
+    expect(chips(stage).filter(has_text="text.pdf")).not_to_contain_text("as pages")
+    stage.button("Settings").click()
+    drawer = stage.page.get_by_role("dialog", name="Settings")
+    drawer.get_by_label("PDFs", exact=True).fill("pages")
+    stage.page.keyboard.press("Escape")
+    expect(text).to_have_attribute("aria-pressed", "true")
+    expect(chips(stage).filter(has_text="text.pdf")).to_contain_text("≈ 3k as pages")
+    stage.task.fill("Read.")
+    stage.button("Run").click()
+    stage.wait_until(lambda: len(stage.sent) == 1)
+    text.click()
+    expect(chips(stage).filter(has_text="text.pdf")).not_to_contain_text("as pages")
+    stage.task.fill("Read.")
+    stage.button("Run").click()
+    stage.wait_until(lambda: len(stage.sent) == 2)
+    sent = [each["message"] for each in stage.sent]
+    assert sent == [None, {"pictures": ["input/scan.pdf"]}]
+
+
 def test_a_scanned_pdf_says_so_and_offers_its_pages(uploads: Stage) -> None:
     attach(uploads, {"scan.pdf": create_pdf([""])})
     chip = chips(uploads).first
