@@ -40,7 +40,13 @@ def compose_documents(
     if given.eyes.limits is None and found and pdfs in ("pages", "both"):
         given.notify(_AS_TEXT)
     _explain_scans(given, [each for path, each in found.items() if path not in look.pages])
-    documents = [_document(each, look.pages.get(each.path, Pages()), pdfs) for each in texts]
+    seen = {each.source for each in look.pictures}
+    documents = [
+        _picture(each)
+        if each.reason and each.path in seen.difference(look.pages)
+        else _document(each, look.pages.get(each.path, Pages()), pdfs)
+        for each in texts
+    ]
     cut = (path for path, pages in look.pages.items() if 0 < len(pages.pictures) < pages.count)
     if pdfs == "pages" and any(path in found and not found[path].reason for path in cut):
         given.notify(_TEXT_LEFT_OUT)
@@ -55,6 +61,10 @@ def _is_scan(text: InputText) -> bool:
     from agent.documents.text import SCAN  # only plain mode pastes texts
 
     return SCAN in text.reason
+
+
+def _picture(text: InputText) -> tuple[str, str]:
+    return text.name, "[You see it as a picture with this message.]"
 
 
 def _document(text: InputText, pages: Pages, pdfs: Pdfs) -> tuple[str, str]:

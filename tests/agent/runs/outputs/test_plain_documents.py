@@ -27,6 +27,7 @@ class Given(GivenPictures):
     def __init__(self, *, sees: bool, count: int = 2) -> None:
         self._notices, self._count = [], count
         self.asked: list[str] = []
+        self.others: list[str] = []  # pictures that it sees
         self.eyes = Eyes(lambda: PictureLimits() if sees else None, lambda *_: "")
 
     def is_pdf(self, path: str) -> bool:
@@ -41,7 +42,8 @@ class Given(GivenPictures):
             path: Pages(tuple(picture(f"{path}, page {at}") for at in (1, 2)), self._count)
             for path in named
         }
-        return Look(tuple(each for of in pages.values() for each in of.pictures), pages)
+        shown = [*map(picture, self.others), *(e for of in pages.values() for e in of.pictures)]
+        return Look(tuple(shown), pages)
 
 
 def picture(source: str) -> Picture:
@@ -104,6 +106,19 @@ def test_pages_that_are_left_out_are_said_to_the_model_and_the_user() -> None:
     ]
     compose_documents(given, TEXTS[:2], "both", None)
     assert given.take_notices() == []
+
+
+def test_a_picture_that_is_seen_has_no_reason_why_it_has_no_text() -> None:
+    photo = InputText("input/photo.png", "photo.png", reason="It contains no text.")
+    drawing = InputText("input/drawing.svg", "drawing.svg", "<svg/>")
+    given = Given(sees=True)
+    given.others = ["input/photo.png", "input/drawing.svg"]
+    documents, _ = compose_documents(given, [photo, drawing], "auto", None)
+    assert documents == [
+        ("photo.png", "[You see it as a picture with this message.]"), ("drawing.svg", "<svg/>"),
+    ]  # fmt: skip
+    given.others = []
+    assert compose_documents(given, [photo], "auto", None)[0] == [photo.document]
 
 
 def test_many_scans_are_one_sentence() -> None:
