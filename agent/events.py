@@ -133,12 +133,18 @@ class RunContinued(_Event):
     text: str
     model: str
     metered: bool
+    user: str = ""  # what the model gets, if that is more than ``text``: the documents, too
     limits: dict[str, float | None] = field(default_factory=dict)
     passport: dict[str, Any] | None = None
     pictures: tuple[Picture, ...] = ()  # given to the model with the message
     picture_limits: PictureLimits | None = None
     format: int = 1
     kind: Literal["run_continued"] = "run_continued"
+
+    @property
+    def sent(self) -> str:
+        """What the model gets."""
+        return self.user or self.text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

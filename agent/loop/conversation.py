@@ -222,7 +222,8 @@ class Conversation:
         pictures = () if isinstance(event, Reminder) else event.pictures
         if isinstance(event, RunContinued) and event.model != self._model:
             self._model, self.most_pictures = event.model, None
-        _add_user_text(self.messages, event.text, pictures)
+        text = event.sent if isinstance(event, RunContinued) else event.text
+        _add_user_text(self.messages, text, pictures)
         if event.text and not isinstance(event, Reminder):
             last_step = self._turns[-1].step if self._turns else 0
             self._user_texts.append((last_step, event.text))

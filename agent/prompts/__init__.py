@@ -8,6 +8,7 @@ from agent.prompts.prompt import (
     list_all_names,
     list_names,
     load,
+    with_documents,
 )
 
 __all__ = [
@@ -18,4 +19,5 @@ __all__ = [
     "list_all_names",
     "list_names",
     "load",
+    "with_documents",
 ]

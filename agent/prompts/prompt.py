@@ -63,11 +63,20 @@ class Prompt:
 
     def plain_message(self, task: str, documents: Sequence[tuple[str, str]] = ()) -> str:
         """Return the only message of a run in plain mode, with each document's name and text."""
-        texts = [
-            f"BEGIN DOCUMENT {number}: {one_line(name)}\n{text}\nEND DOCUMENT {number}"
-            for number, (name, text) in enumerate(documents, start=1)
-        ]
-        return _render(self.plain_template, {"task": task, "documents": "\n\n".join(texts)})
+        return _render(self.plain_template, {"task": task, "documents": _joined(documents)})
+
+
+def with_documents(message: str, documents: Sequence[tuple[str, str]]) -> str:
+    """Return a later message of a run in plain mode, after each document's name and text."""
+    return f"{_joined(documents)}\n\n{message}"
+
+
+def _joined(documents: Sequence[tuple[str, str]]) -> str:
+    texts = (
+        f"BEGIN DOCUMENT {number}: {one_line(name)}\n{text}\nEND DOCUMENT {number}"
+        for number, (name, text) in enumerate(documents, start=1)
+    )
+    return "\n\n".join(texts)
 
 
 @cache

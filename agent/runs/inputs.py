@@ -37,18 +37,19 @@ def list_inputs(workspace: Workspace) -> list[RelPath]:
 
 def read_texts(workspace: Workspace, inputs: Iterable[RelPath]) -> list[InputText]:
     """Return the text of each input file, to be pasted into a prompt."""
-    return [_text(workspace, path) for path in inputs]
+    return [read_text(workspace, RelPath.trusted(f"{INPUT_FOLDER}/{path}")) for path in inputs]
 
 
-def _text(workspace: Workspace, path: RelPath) -> InputText:
+def read_text(workspace: Workspace, path: RelPath) -> InputText:
+    """Return the text of a file of the workspace."""
     from agent.documents.text import extract_text  # only plain mode pastes texts
 
-    place = f"input/{path}"
+    name = path.display.removeprefix("input/")
     try:
-        with workspace.open_read(RelPath(place)) as file:
-            return InputText(place, path.display, extract_text(file, path.name).text)
+        with workspace.open_read(RelPath(path)) as file:
+            return InputText(str(path), name, extract_text(file, path.name).text)
     except WorkspaceError as error:
-        return InputText(place, path.display, reason=str(error))
+        return InputText(str(path), name, reason=str(error))
 
 
 def _files(workspace: Workspace, folder: RelPath) -> Iterator[RelPath]:

@@ -41,7 +41,7 @@ from agent.prompts import Prompt
 from agent.run_fields import Pdfs
 from agent.runs.event_recorder import EventRecorder
 from agent.runs.folder import RunFolder
-from agent.runs.inputs import list_inputs, read_texts
+from agent.runs.inputs import list_inputs, read_text, read_texts
 from agent.runs.outputs.given_pictures import GivenPictures
 from agent.runs.outputs.plain_documents import compose_documents
 from agent.runs.requests.log import RequestLog
@@ -189,13 +189,14 @@ class RecordedRun(ClosingContext):
         ticket: Ticket | None = None,
         expand: Expansion | None = None,
         pictures: Sequence[str] | None = None,
+        pdfs: Pdfs = "auto",
     ) -> Generator[Event, None, None]:
         """Run another round in the same conversation and sandbox.
 
         An empty text adds no message: the model goes on where the conversation ends, as in a
         fork that retries a step. ``RunError`` if the model has answered there. ``pictures`` are
         files of the workspace that the model sees with the message; None for the pictures that the
-        user has added since its last call.
+        user has added since its last call. In plain mode it gets the documents among those, too.
         """
         if not self.state.rounds or self.state.is_running:
             raise RunError("The run takes a message only after its current round has ended.")
@@ -206,14 +207,15 @@ class RecordedRun(ClosingContext):
         limits, stop = limits or Limits(), stop or Stop()
         model = model_for_mode(model, self.state.mode)
         self._given.set_model(model, self.state.mode)
-        added = [str(path) for path in self.user_changes.written()]
+        user, shown = self._message(text, pictures, pdfs) if text else ("", ())
         opening = RunContinued(
             text=replace_surrogates(text),
+            user=replace_surrogates(user),
             model=model.name,
             metered=model.metered,
             limits=limits.to_dict(),
             passport=_provenance(model),
-            pictures=self._shown(added, pictures) if text else (),
+            pictures=shown,
             picture_limits=self._given.eyes.limits,
             format=FORMAT,
         )
@@ -329,6 +331,21 @@ class RecordedRun(ClosingContext):
             format=FORMAT,
         )
         yield from self._round(opening, model, limits, stop, ticket)
+
+    def _message(
+        self, text: str, chosen: Sequence[str] | None, pdfs: Pdfs
+    ) -> tuple[str, tuple[Picture, ...]]:
+        """Return a message with the documents that the user has added, and its pictures.
+
+        Of documents in a sandbox, the model is told at the next step; the message is empty then.
+        """
+        added = self.user_changes.written()
+        if self.state.mode == "sandbox":
+            return "", self._shown([str(path) for path in added], chosen)
+        self.user_changes.take()
+        texts = [read_text(self.workspace, path) for path in dict.fromkeys(added)]
+        documents, pictures = compose_documents(self._given, texts, pdfs, chosen)
+        return prompts.with_documents(text, documents) if documents else "", pictures
 
     def _shown(self, usual: Sequence[str], chosen: Sequence[str] | None) -> tuple[Picture, ...]:
         """Return the pictures among the usual files, or in place of them the chosen ones."""

@@ -122,8 +122,9 @@ def _message(
     *,
     copied: bool,
 ) -> UserText:
+    text = event.sent if isinstance(event, RunContinued) else event.text
     return UserText(
-        text=event.text, at=event.at, reminder=isinstance(event, Reminder),
+        text=text, at=event.at, reminder=isinstance(event, Reminder),
         while_working=isinstance(event, MessageDelivered), copied=copied, images=images,
     )  # fmt: skip
 

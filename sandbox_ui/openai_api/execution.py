@@ -135,7 +135,9 @@ class Launcher:
             steps = runs.feed(run).status()["steps"]
             cursor = runs.folder(run).journal.stat().st_size
             with self.files.attached(run, order.given.attachments, access):
-                runs.follow_up(run, order.given.text, model, limits, SANDBOX_SECONDS)
+                runs.follow_up(
+                    run, order.given.text, model, limits, SANDBOX_SECONDS, pdfs=wanted.spec.pdfs
+                )
         return StartedRound(run, number + 1, cursor, steps + 1, wanted.spec.mode)
 
     def _check_continuation(self, order: Order, run: str, number: int) -> None:

@@ -18,6 +18,7 @@ from agent.history.indexing import OwnChanges
 from agent.limits import Limits
 from agent.loop.steering import NOT_WORKING, Steering
 from agent.models.base import Model
+from agent.run_fields import Pdfs
 from agent.runs import recorded_run
 from agent.runs.disk_usage import run_sandbox_ids
 from agent.runs.event_recorder import EventRecorder, end_interrupted_rounds
@@ -194,16 +195,17 @@ class RunManager:
         limits: Limits,
         sandbox_seconds: float | None = None,
         pictures: Sequence[str] | None = None,
+        pdfs: Pdfs = "auto",
     ) -> None:
         """Start another round from a message, in the same sandbox and conversation.
 
-        ``pictures`` are as in ``RecordedRun.follow_up``.
+        ``pictures`` and ``pdfs`` are as in ``RecordedRun.follow_up``.
         """
 
         def start_round(
             run: RecordedRun, stop: Stop, ticket: recorded_run.Ticket
         ) -> Iterator[Event]:
-            return run.follow_up(text, model, limits, stop, ticket, pictures=pictures)
+            return run.follow_up(text, model, limits, stop, ticket, pictures=pictures, pdfs=pdfs)
 
         self.start_events(run_id, text, start_round, sandbox_seconds)
 

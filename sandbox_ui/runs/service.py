@@ -121,8 +121,9 @@ class RunService:
         if wanted.spec.model and self.runs.folder(run).parent:
             previous = ""  # a fork may go on with any model
         model = model_for(wanted, self.settings, user, previous)
-        limits = wanted.spec.limits(self.settings, model)
-        self.runs.follow_up(run, wanted.spec.task, model, limits, pictures=wanted.pictures)
+        spec = wanted.spec
+        limits = spec.limits(self.settings, model)
+        self.runs.follow_up(run, spec.task, model, limits, pictures=wanted.pictures, pdfs=spec.pdfs)
 
 
 def prepare(wanted: RunRequest, settings: Settings, user: User, *, play: bool = False) -> Prepared:

@@ -5,7 +5,7 @@ import { currentRun, runApiUrl } from "../core/event_stream.js";
 import { formatCount } from "../core/format.js";
 import { fetchJson } from "../core/loading/fetch.js";
 import { currentSettings } from "../core/preferences.js";
-import { modelInfo, pdfsOfTask, tokensOfPages } from "../core/run/model_info.js";
+import { modelInfo, pdfsOfMessage, tokensOfPages } from "../core/run/model_info.js";
 
 const CHARACTERS_PER_TOKEN = 4; // the usual rule of thumb
 const MIN_TOKENS = 500; // no context is shorter
@@ -47,7 +47,7 @@ async function countAttached(withTexts) {
   const documents = withTexts ? entries.filter(({ name }) => mayHaveText(name)) : [];
   for (const { name, path, size, modified } of documents.slice(0, MAX_DOCUMENTS)) {
     const info = await fetchDocumentInfo(path, `${size} ${modified}`);
-    const sent = /\.pdf$/i.test(name) ? pdfsOfTask() : { text: true, pages: false };
+    const sent = /\.pdf$/i.test(name) ? pdfsOfMessage() : { text: true, pages: false };
     if (sent.text) tokens += info.tokens ?? 0;
     if (sent.pages) tokens += tokensOfPages(info.pages, await modelInfo());
   }

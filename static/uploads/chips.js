@@ -3,7 +3,7 @@
 import { fetchDocumentInfo, formatDocumentInfo, mayHaveText } from "../core/run/document_info.js";
 import { h, icon, iconButton } from "../core/dom.js";
 import { formatBytes, formatCount, formatNumber, plural, formatSeconds } from "../core/format.js";
-import { modelInfo, pdfsOfTask, tokensOfPages } from "../core/run/model_info.js";
+import { modelInfo, pdfsOfMessage, tokensOfPages } from "../core/run/model_info.js";
 import { isBelow } from "../core/paths.js";
 import { Rate } from "./resumable_upload.js";
 
@@ -114,7 +114,7 @@ export class FileChip extends UploadChip {
 
   /** Whether the model sees the file unless the user chooses otherwise. */
   get usual() {
-    return !this.isPdf || pdfsOfTask(isScan(this.about)).pages;
+    return !this.isPdf || pdfsOfMessage(isScan(this.about)).pages;
   }
 
   get isShown() {
@@ -174,7 +174,7 @@ export class BatchChip extends UploadChip {
   isChanged = false;
 
   shownPaths() {
-    return this.uploadedPaths().filter((path) => PICTURE.test(path) || (PDF.test(path) && pdfsOfTask().pages));
+    return this.uploadedPaths().filter((path) => PICTURE.test(path) || (PDF.test(path) && pdfsOfMessage().pages));
   }
 
   constructor(uploads, name, actions) {

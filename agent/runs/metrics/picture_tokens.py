@@ -72,4 +72,6 @@ def _text(event: RunStarted | RunContinued | MessageDelivered | ToolEnded) -> st
             return event.user
         case ToolEnded():
             return event.observation
+        case RunContinued():
+            return event.sent
     return event.text

@@ -42,9 +42,7 @@ def compose_documents(
     _explain_scans(given, [each for path, each in found.items() if path not in look.pages])
     seen = {each.source for each in look.pictures}
     documents = [
-        _picture(each)
-        if each.reason and each.path in seen.difference(look.pages)
-        else _document(each, look.pages.get(each.path, Pages()), pdfs)
+        _document(each, look.pages.get(each.path, Pages()), pdfs, seen=each.path in seen)
         for each in texts
     ]
     cut = (path for path, pages in look.pages.items() if 0 < len(pages.pictures) < pages.count)
@@ -63,15 +61,12 @@ def _is_scan(text: InputText) -> bool:
     return SCAN in text.reason
 
 
-def _picture(text: InputText) -> tuple[str, str]:
-    return text.name, "[You see it as a picture with this message.]"
-
-
-def _document(text: InputText, pages: Pages, pdfs: Pdfs) -> tuple[str, str]:
-    """Return a document's name, and its text with a note on its pages, or only the note."""
+def _document(text: InputText, pages: Pages, pdfs: Pdfs, *, seen: bool) -> tuple[str, str]:
+    """Return a document's name, and its text with a note on what is seen of it, or only one."""
     shown = len(pages.pictures)
     if not shown:
-        return text.document
+        picture = "[You see it as a picture with this message.]"
+        return (text.name, picture) if seen and text.reason else text.document
     if shown < pages.count:
         seen = f"the first {shown} of its {pages.count:,} pages as pictures, and not the others,"
     else:

@@ -32,12 +32,14 @@ async function request(query) {
   }
 }
 
-/** How the first message has PDFs, as the settings say: whether their `text`, and whether their `pages`. */
-export function pdfsOfTask(isScan = false) {
-  const { mode, pdfs = "auto" } = currentSettings();
-  if (mode !== "plain" || currentRun.started) return { text: false, pages: false };
+const modeOfMessage = () => (currentRun.started ? currentRun.mode : currentSettings().mode);
+
+/** How the next message has PDFs, as the settings say: whether their `text`, and whether their `pages`. */
+export function pdfsOfMessage(isScan = false) {
+  const { pdfs = "auto" } = currentSettings();
+  if (modeOfMessage() !== "plain") return { text: false, pages: false };
   return { text: pdfs !== "pages", pages: pdfs === "pages" || pdfs === "both" || (pdfs === "auto" && isScan) };
 }
 
 /** The tokens of a PDF's pages as pictures; 0 if they are not known. */
-export const tokensOfPages = (pages, { pageTokens }) => Math.min(pages ?? 0, MAX_PAGES[currentSettings().mode] ?? 0) * (pageTokens ?? 0);
+export const tokensOfPages = (pages, { pageTokens }) => Math.min(pages ?? 0, MAX_PAGES[modeOfMessage()] ?? 0) * (pageTokens ?? 0);

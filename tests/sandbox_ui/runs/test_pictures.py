@@ -9,7 +9,7 @@ from agent import prompts
 from agent.errors import StudioError
 from agent.events import Event, Notice, RunContinued, RunStarted
 from agent.limits import Limits
-from agent.models.base import PictureLimits
+from agent.models.base import PictureLimits, UserMessage
 from agent.run_fields import Pdfs
 from agent.runs.recorded_run import Task
 from agent.runs.user_changes import UserChange
@@ -140,6 +140,38 @@ def test_a_follow_up_comes_with_what_was_added_or_chosen(tmp_path: Path) -> None
             wait_for_end(runs, run, number)
         later = [each for each in events(runs, run) if isinstance(each, RunContinued)]
         assert list(map(shown, later)) == [["input/b.png"], ["input/a.png"]]
+
+
+def test_a_follow_up_in_plain_mode_comes_with_the_documents_that_were_added(
+    tmp_path: Path,
+) -> None:
+    with open_manager(tmp_path) as runs:
+        run = runs.create_draft()
+        start(runs, run, None)
+        put(
+            runs,
+            run,
+            c_pdf=create_pdf(["First", "Second"]),
+            n_txt=b"words",
+            a_png=encode_picture("red"),
+        )
+        models = [SeeingModel([ScriptedTurn("Seen.")]) for _ in range(2)]
+        for number, model in enumerate(models, start=2):
+            runs.follow_up(run, "And now?", model, Limits(), pdfs="both")
+            wait_for_end(runs, run, number)
+        first, second = (each for each in events(runs, run) if isinstance(each, RunContinued))
+    assert shown(first) == ["input/a.png", "input/c.pdf, page 1", "input/c.pdf, page 2"]
+    assert first.text == second.text == "And now?"
+    assert first.user.endswith("\n\nAnd now?")
+    for words in ("BEGIN DOCUMENT 1: c.pdf\n[You see its 2 pages", "First", ": n.txt\nwords\n",
+                  ": a.png\n[You see it as a picture"):  # fmt: skip
+        assert words in first.user
+    assert (second.user, second.pictures) == ("", ())
+    *_, last = models[1].requests[-1].messages
+    assert isinstance(last, UserMessage)
+    assert last.text == "And now?"
+    sent = [each.text for each in models[1].requests[-1].messages if isinstance(each, UserMessage)]
+    assert sent[1:] == [first.user, "And now?"]
 
 
 @pytest.mark.parametrize(
