@@ -24,7 +24,8 @@ export class Gallery {
 function tile(file, size) {
   const image = h("img", { alt: "", loading: "lazy", decoding: "async", draggable: "false" });
   const box = h("button", { class: "open", "aria-label": `Enlarge ${file.name}` }, image);
-  const explain = (pixels) => image.replaceWith(icon("image"), h("span", { class: "message" }, pixels ? `${pixels}: too large to show` : "cannot be displayed"));
+  const explain = (pixels) =>
+    image.replaceWith(icon("image"), h("span", { class: "message" }, pixels ? `${pixels}: too large to show` : "cannot be displayed"));
   loadFirst(image, [thumbnail(file, size), rawUrl(file)], explain);
   return h(
     "figure",

@@ -68,10 +68,10 @@ def _document(text: InputText, pages: Pages, pdfs: Pdfs, *, seen: bool) -> tuple
         picture = "[You see it as a picture with this message.]"
         return (text.name, picture) if seen and text.reason else text.document
     if shown < pages.count:
-        seen = f"the first {shown} of its {pages.count:,} pages as pictures, and not the others,"
+        which = f"the first {shown} of its {pages.count:,} pages as pictures, and not the others,"
     else:
-        seen = "its page as a picture" if shown == 1 else f"its {shown} pages as pictures"
-    note = f"You see {seen} with this message."
+        which = "its page as a picture" if shown == 1 else f"its {shown} pages as pictures"
+    note = f"You see {which} with this message."
     if text.reason or pdfs == "pages":
         return text.name, f"[{note}]"
     return text.name, f"[{note} The text follows.]\n{text.text}"

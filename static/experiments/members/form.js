@@ -68,12 +68,7 @@ export function memberForm(member, { builtin, changed }) {
     pdfs.hidden = value !== "plain"; // with a sandbox the model opens them itself
     set("mode")(value);
   };
-  const parameters = h(
-    "details",
-    { class: "parameters" },
-    h("summary", {}, "Advanced"),
-    h("div", { class: "fields" }, ...fields.map(([, each]) => each)),
-  );
+  const parameters = h("details", { class: "parameters" }, h("summary", {}, "Advanced"), h("div", { class: "fields" }, ...fields.map(([, each]) => each)));
   const showEndpoint = () => {
     endpoint.hidden = parameters.hidden = isBuiltin(member);
     endpoint.replaceChildren(

@@ -61,7 +61,7 @@ test("without a sandbox the texts of attached documents count", async () => {
 
 test("pages of PDFs count instead of their text, or with it", async () => {
   currentRun.reset("run-1");
-  const files = [file("paper.pdf", 700, 4), file("long.pdf", 100, 400)];
+  const files = [file("report.pdf", 700, 4), file("long.pdf", 100, 400)];
   assert.equal(await warningFor("Count.", { mode: "plain", pdfs: "text", files }), "");
   assert.match(await warningFor("Count.", { mode: "plain", pdfs: "pages", files }), /^≈ 6k tokens/);
   assert.match(await warningFor("Count.", { mode: "plain", pdfs: "both", files }), /^≈ 6\.8k tokens/);
