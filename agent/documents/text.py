@@ -43,6 +43,14 @@ _BYTE_ORDER_MARKS = (
 _CONTROLS = frozenset(range(32)) - frozenset(b"\t\n\r\f\x1b\x08")
 
 
+class NoText(WorkspaceError):
+    """A PDF or office document without text; ``pages`` is None if their number is not known."""
+
+    def __init__(self, message: str, pages: int | None) -> None:
+        super().__init__(message)
+        self.pages = pages
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """The text of a document; ``assumed_encoding`` is set if the text is too short to tell it."""
@@ -156,7 +164,7 @@ def _extract_in_subprocess(file: BinaryIO, name: str, kind: str) -> Document:
         raise WorkspaceError(f"“{name}” cannot be read as a {kind}; it may be damaged.") from error
     if not text.strip():
         many = plural(pages, "page") if pages else "pages"
-        raise WorkspaceError(f"“{name}” has {many} but contains no text; {SCAN}.")
+        raise NoText(f"“{name}” has {many} but contains no text; {SCAN}.", pages)
     return Document(name, text, pages)
 
 

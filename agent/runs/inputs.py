@@ -13,12 +13,16 @@ _TOP = RelPath.from_url("")
 
 @dataclass(frozen=True, slots=True)
 class InputText:
-    """The text of an input file, for a prompt; ``reason`` says why there is none."""
+    """The text of an input file, for a prompt; ``reason`` says why there is none.
+
+    ``pages`` is how many the document has, 0 if that is not known.
+    """
 
     path: str  # in the workspace
     name: str  # below ``input/``, as it is shown
     text: str = ""
     reason: str = ""
+    pages: int = 0
 
     @property
     def document(self) -> tuple[str, str]:
@@ -42,12 +46,15 @@ def read_texts(workspace: Workspace, inputs: Iterable[RelPath]) -> list[InputTex
 
 def read_text(workspace: Workspace, path: RelPath) -> InputText:
     """Return the text of a file of the workspace."""
-    from agent.documents.text import extract_text  # only plain mode pastes texts
+    from agent.documents.text import NoText, extract_text  # only plain mode pastes texts
 
     name = path.display.removeprefix("input/")
     try:
         with workspace.open_read(RelPath(path)) as file:
-            return InputText(str(path), name, extract_text(file, path.name).text)
+            found = extract_text(file, path.name)
+            return InputText(str(path), name, found.text, pages=found.pages or 0)
+    except NoText as error:
+        return InputText(str(path), name, reason=str(error), pages=error.pages or 0)
     except WorkspaceError as error:
         return InputText(str(path), name, reason=str(error))
 

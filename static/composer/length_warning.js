@@ -1,6 +1,6 @@
 // A warning before Run: the conversation would be longer than what the model can read.
 
-import { fetchDocumentInfo, mayHaveText } from "../core/run/document_info.js";
+import { fetchDocumentInfo, isScan, mayHaveText } from "../core/run/document_info.js";
 import { currentRun, runApiUrl } from "../core/event_stream.js";
 import { formatCount } from "../core/format.js";
 import { fetchJson } from "../core/loading/fetch.js";
@@ -47,7 +47,7 @@ async function countAttached(withTexts) {
   const documents = withTexts ? entries.filter(({ name }) => mayHaveText(name)) : [];
   for (const { name, path, size, modified } of documents.slice(0, MAX_DOCUMENTS)) {
     const info = await fetchDocumentInfo(path, `${size} ${modified}`);
-    const sent = /\.pdf$/i.test(name) ? pdfsOfMessage() : { text: true, pages: false };
+    const sent = /\.pdf$/i.test(name) ? pdfsOfMessage(isScan(info)) : { text: true, pages: false };
     if (sent.text) tokens += info.tokens ?? 0;
     if (sent.pages) tokens += tokensOfPages(info.pages, await modelInfo());
   }

@@ -1,6 +1,6 @@
 // Upload chips: one per file, or one for a batch.
 
-import { fetchDocumentInfo, formatDocumentInfo, mayHaveText } from "../core/run/document_info.js";
+import { fetchDocumentInfo, formatDocumentInfo, isScan, mayHaveText } from "../core/run/document_info.js";
 import { h, icon, iconButton } from "../core/dom.js";
 import { formatBytes, formatCount, formatNumber, plural, formatSeconds } from "../core/format.js";
 import { modelInfo, pdfsOfMessage, tokensOfPages } from "../core/run/model_info.js";
@@ -163,9 +163,6 @@ export class FileChip extends UploadChip {
     this.info.textContent = [info, pages && `≈ ${formatCount(pages)} as pages`].filter(Boolean).join(" · ");
   }
 }
-
-/** Whether the server found no text in a PDF. */
-const isScan = ({ reason }) => reason?.includes("it may be a scan") ?? false;
 
 const SCAN_NOTE = "No text: it may be a scan. “Pages” lets the model see its first ones.";
 

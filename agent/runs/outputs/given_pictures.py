@@ -67,7 +67,8 @@ class GivenPictures:
     def look(self, paths: Sequence[str], documents: Sequence[str]) -> Look:
         """Return the pictures among files, and the first pages of ``documents``, which are PDFs.
 
-        The pictures come first; the number of pages is divided among the PDFs.
+        The pictures come first, then the pages in the order of ``paths``, which have the documents,
+        too. Each of these gets an equal share of what the ones before it have left.
         """
         limits = self.eyes.limits
         if limits is None:
@@ -80,7 +81,9 @@ class GivenPictures:
             most = -(-(limits.count - len(shown)) // left)
             pages[path] = self._show_pages(path, limits, most, shown)
             shown += pages[path].pictures
-        return Look(tuple(shown), pages)
+        first = shown[: len(shown) - sum(len(each.pictures) for each in pages.values())]
+        ordered = [each for path in paths if path in pages for each in pages[path].pictures]
+        return Look((*first, *ordered), pages)
 
     def is_pdf(self, path: str) -> bool:
         """Return whether a file is a PDF; one that cannot be read is none."""

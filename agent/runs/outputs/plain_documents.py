@@ -36,7 +36,8 @@ def compose_documents(
     else:
         paths = list(dict.fromkeys(chosen))
         wanted = [path for path in paths if given.is_pdf(path)]
-    look = given.look(paths, wanted)
+    wanted.sort(key=lambda path: found[path].pages if path in found else 0)
+    look = given.look(paths, wanted)  # the shortest first, which leave more to the others
     if given.eyes.limits is None and found and pdfs in ("pages", "both"):
         given.notify(_AS_TEXT)
     _explain_scans(given, [each for path, each in found.items() if path not in look.pages])

@@ -7,7 +7,7 @@ from typing import Any, BinaryIO
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from agent.documents.text import extract_text
+from agent.documents.text import NoText, extract_text
 from agent.errors import WorkspaceError
 from agent.util.charset.guess import encoding_label
 from agent.workspace.paths import RelPath
@@ -33,6 +33,8 @@ class DocumentInfoRoutes(Routes):
     @at(f"{RUN_PATH}{_PREFIX}{{path:any}}")
     async def statistics(self, request: Request) -> Response:
         """Return ``pages``, ``words``, ``tokens``, ``characters``; null and a ``reason``.
+
+        A scan has ``pages``, too.
 
         ``assumed_encoding`` is that of a text too short to tell it, else empty.
 
@@ -60,6 +62,8 @@ def document_statistics(file: BinaryIO, name: str) -> dict[str, Any]:
     """Return the statistics of an open document."""
     try:
         document = extract_text(file, name)
+    except NoText as error:
+        return _no_statistics(error) | {"pages": error.pages}
     except WorkspaceError as error:
         return _no_statistics(error)
     return {

@@ -23,6 +23,9 @@ export function fetchDocumentInfo(path, version = "") {
   return cache.get(key);
 }
 
+/** Whether the server found no text in a PDF. */
+export const isScan = ({ reason }) => reason?.includes("it may be a scan") ?? false;
+
 /** Return the statistics as text; empty if there are none. */
 export function formatDocumentInfo({ pages, words, tokens, assumed_encoding: assumed }) {
   if (tokens === null || tokens === undefined) return "";

@@ -81,51 +81,44 @@ def test_the_task_comes_with_all_pictures_or_those_chosen(
         assert shown(events(runs, run)[0]) == sources
 
 
-OF_FIVE = "a message has at most 5 pictures of about {tokens} tokens in all."
+OF_SIX = "a message has at most 6 pictures of about {tokens} tokens in all."
 LONG = [f"Words of page {at}" for at in range(1, 9)]
+FIRST_FOUR = (
+    "The model sees the first 4 of the 8 pages of input/a.pdf; the others are not sent: "
+    + OF_SIX.format(tokens="32,000")
+)
+LEFT_OUT = "Of pages that are not sent, the model gets nothing; with “both” it gets their text."
 
 
 @pytest.mark.parametrize(
-    ("tokens", "sources", "notices"),
+    ("tokens", "pages", "notices"),
     [
-        (
-            32_000,
-            ["a.pdf, page 1", "a.pdf, page 2", "a.pdf, page 3", "b.pdf, page 1", "b.pdf, page 2"],
-            ["The model sees the first 3 of the 8 pages of input/a.pdf; the others are not sent: "
-             + OF_FIVE.format(tokens="32,000")],
-        ),
-        (
-            320,
-            ["a.pdf, page 1", "a.pdf, page 2"],
-            ["The model sees the first 2 of the 8 pages of input/a.pdf; the others are not sent: "
-             + OF_FIVE.format(tokens="320"),
-             "The model does not see input/b.pdf: " + OF_FIVE.format(tokens="320")],
-        ),
+        (32_000, {"a": 4, "b": 2}, [FIRST_FOUR, LEFT_OUT]),
+        (320, {"b": 2}, ["The model does not see input/a.pdf: " + OF_SIX.format(tokens="320")]),
     ],
     ids=["number", "tokens"],
-)  # fmt: skip
+)
 def test_pages_are_bounded_and_what_is_left_out_is_said(
-    tmp_path: Path, tokens: int, sources: list[str], notices: list[str]
+    tmp_path: Path, tokens: int, pages: dict[str, int], notices: list[str]
 ) -> None:
-    limits = PictureLimits("claude", side=400, count=5, tokens=tokens)
+    limits = PictureLimits("claude", side=400, count=6, tokens=tokens)
     with open_manager(tmp_path) as runs:
         run = runs.create_draft()
         put(runs, run, a_pdf=create_pdf(LONG), b_pdf=create_pdf(["Third", "Fourth"]))
         start(runs, run, None, "pages", limits)
         started, *later = events(runs, run)
     assert isinstance(started, RunStarted)
-    assert shown(started) == [f"input/{each}" for each in sources]
-    assert sum(each.tokens for each in started.pictures) <= tokens
-    number = len(sources) if tokens == 320 else 3
-    seen = f"[You see the first {number} of its 8 pages as pictures, and not the others,"
-    assert seen in started.user
-    assert "Words of page" not in started.user
-    assert ("Third" in started.user) == (tokens == 320), "what is not seen is sent as text"
-    said = [each.text for each in later if isinstance(each, Notice)]
-    assert said == [
-        *notices,
-        "Of pages that are not sent, the model gets nothing; with “both” it gets their text.",
+    assert shown(started) == [
+        f"input/{name}.pdf, page {at}"
+        for name, count in pages.items()
+        for at in range(1, count + 1)
     ]
+    assert sum(each.tokens for each in started.pictures) <= tokens
+    seen = "[You see the first 4 of its 8 pages as pictures, and not the others,"
+    assert (seen in started.user) == ("a" in pages)
+    assert ("Words of page" in started.user) == ("a" not in pages), "its text takes their place"
+    assert "Third" not in started.user
+    assert [each.text for each in later if isinstance(each, Notice)] == notices
 
 
 def test_a_follow_up_comes_with_what_was_added_or_chosen(tmp_path: Path) -> None:

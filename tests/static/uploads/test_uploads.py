@@ -355,6 +355,7 @@ def test_in_plain_mode_the_settings_say_how_pdfs_are_sent(stage: Stage) -> None:
     expect(scan).to_have_attribute("aria-pressed", "true")
     expect(text).to_have_attribute("aria-pressed", "false")
     expect(chips(stage).filter(has_text="text.pdf")).not_to_contain_text("as pages")
+    expect(chips(stage).filter(has_text="scan.pdf")).to_contain_text("≈ 1.5k as pages")
     stage.button("Settings").click()
     drawer = stage.page.get_by_role("dialog", name="Settings")
     drawer.get_by_label("PDFs", exact=True).fill("pages")

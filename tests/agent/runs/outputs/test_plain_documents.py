@@ -127,3 +127,11 @@ def test_many_scans_are_one_sentence() -> None:
     compose_documents(given, scans, "text", None)
     (told,) = given.take_notices()
     assert "input/4.pdf and 4 more: it may be" in told
+
+
+def test_the_shortest_pdf_comes_first_and_leaves_its_share_to_the_others() -> None:
+    given = Given(sees=True)
+    sizes = {"a.pdf": 40, "b.pdf": 0, "c.pdf": 3}
+    texts = [InputText(f"input/{name}", name, "x", pages=size) for name, size in sizes.items()]
+    compose_documents(given, texts, "pages", None)
+    assert given.asked == ["input/b.pdf", "input/c.pdf", "input/a.pdf"]
