@@ -159,12 +159,13 @@ export class FileChip extends UploadChip {
     const model = seesPages() ? await modelInfo() : null;
     if (about !== this.about) return;
     const pages = model && seesPages() ? tokensOfPages(about.pages, model) : 0;
-    const info = formatDocumentInfo(about) || (isScan(about) ? SCAN_NOTE : "");
+    const scan = this.isShown ? NO_TEXT : `${NO_TEXT}. “Pages” lets the model see its first ones.`;
+    const info = formatDocumentInfo(about) || (isScan(about) ? scan : "");
     this.info.textContent = [info, pages && `≈ ${formatCount(pages)} as pages`].filter(Boolean).join(" · ");
   }
 }
 
-const SCAN_NOTE = "No text: it may be a scan. “Pages” lets the model see its first ones.";
+const NO_TEXT = "No text: it may be a scan";
 
 /** Chip of a batch, with totals. The model sees its pictures. */
 export class BatchChip extends UploadChip {
