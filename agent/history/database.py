@@ -35,12 +35,32 @@ CREATE TABLE runs (
 );
 CREATE INDEX runs_by_time ON runs (at, run);
 CREATE INDEX runs_by_owner ON runs (owner, at, run);
-CREATE INDEX runs_by_size
-    ON runs (owner, size, workspace, versions, pinned, running, problem, run);
 CREATE INDEX runs_damaged ON runs (run, unreadable) WHERE unreadable;
 CREATE INDEX runs_unsettled ON runs (run) WHERE running OR problem != '';
 CREATE INDEX runs_by_parent ON runs (parent_run) WHERE parent_run != '';
 CREATE INDEX runs_pinned ON runs (at, run) WHERE pinned;
+CREATE TABLE sums (
+    owner TEXT PRIMARY KEY, runs INTEGER NOT NULL, unknown INTEGER NOT NULL,
+    pinned INTEGER NOT NULL, running INTEGER NOT NULL, size INTEGER NOT NULL,
+    workspace INTEGER NOT NULL, versions INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TRIGGER run_added AFTER INSERT ON runs BEGIN
+    INSERT INTO sums VALUES (
+        new.owner, 1, new.problem != '', new.pinned, new.running,
+        new.size, new.workspace, new.versions
+    ) ON CONFLICT DO UPDATE SET
+        runs = runs + 1, unknown = unknown + excluded.unknown, pinned = pinned + excluded.pinned,
+        running = running + excluded.running, size = size + excluded.size,
+        workspace = workspace + excluded.workspace, versions = versions + excluded.versions;
+END;
+CREATE TRIGGER run_deleted AFTER DELETE ON runs BEGIN
+    UPDATE sums SET
+        runs = runs - 1, unknown = unknown - (old.problem != ''), pinned = pinned - old.pinned,
+        running = running - old.running, size = size - old.size,
+        workspace = workspace - old.workspace, versions = versions - old.versions
+    WHERE owner = old.owner;
+    DELETE FROM sums WHERE owner = old.owner AND runs = 0;
+END;
 CREATE TABLE contents (id INTEGER PRIMARY KEY, summary BLOB NOT NULL, passages BLOB NOT NULL);
 CREATE VIRTUAL TABLE words USING fts5 (text, content = '', tokenize = 'trigram');
 CREATE VIRTUAL TABLE vocabulary USING fts5vocab (words, row);

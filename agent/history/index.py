@@ -7,7 +7,7 @@ up to date. A run that is shown has been compared with its record.
 import json
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
@@ -30,16 +30,37 @@ _REFILLED = 50
 _MAX_CHILDREN = 100
 _T = TypeVar("_T")
 _SIZED = "run, title, owner, at, pinned, running, problem, sandbox, size, workspace, versions"
-_SUMMED = "owner, pinned, running, problem, size, workspace, versions"  # all are in one index
-_ALL_RUNS = """
+_ACTIVE = """
 WITH active AS (SELECT value FROM json_each(:active)),
-all_runs AS (
-    SELECT {stored} FROM runs
-    WHERE run NOT IN (SELECT json_extract(value, '$[0]') FROM active) {mine}
-    UNION ALL
-    SELECT {active} FROM active WHERE json_array_length(value) > 1
+known AS (
+    SELECT {columns} FROM active WHERE json_array_length(value) > 1
 )
-SELECT {columns} FROM all_runs WHERE (:owner IS NULL OR owner = :owner) {rest}
+""".format(
+    columns=", ".join(
+        f"json_extract(value, '$[{at}]') AS {name}" for at, name in enumerate(_SIZED.split(", "))
+    )
+)
+_ALL_RUNS = f"""
+{_ACTIVE}, all_runs AS (
+    SELECT {_SIZED} FROM runs
+    WHERE run NOT IN (SELECT json_extract(value, '$[0]') FROM active) {{mine}}
+    UNION ALL
+    SELECT * FROM known
+)
+SELECT {{columns}} FROM all_runs WHERE (:owner IS NULL OR owner = :owner) {{rest}}
+"""
+_SUMS = f"""
+{_ACTIVE}, parts AS (
+    SELECT * FROM sums
+    UNION ALL
+    SELECT owner, -1, -(problem != ''), -pinned, -running, -size, -workspace, -versions FROM runs
+    WHERE run IN (SELECT json_extract(value, '$[0]') FROM active)
+    UNION ALL
+    SELECT owner, 1, problem != '', pinned, running, size, workspace, versions FROM known
+)
+SELECT owner, sum(runs), sum(unknown), sum(pinned), sum(running), sum(size), sum(workspace),
+    sum(versions)
+FROM parts WHERE (:owner IS NULL OR owner = :owner) GROUP BY owner HAVING sum(runs)
 """
 
 
@@ -330,10 +351,9 @@ class History:
 
         Unless ``measured``, the disk usage of active runs counts as 0.
         """
-        summed = ("problem != ''", "pinned", "running", "size", "workspace", "versions")
-        columns = ", ".join(("count(*)", *(f"total({each})" for each in summed)))
-        (row,) = self._sized(columns, owner, of=_SUMMED, measured=measured)
-        return HistoryTotals(*map(int, row))
+        none = [0] * len(fields(HistoryTotals))
+        rows = [sums for _, *sums in self._select(_SUMS, owner, measured=measured)]
+        return HistoryTotals(*map(sum, zip(none, *rows, strict=True)))
 
     def largest(self, limit: int, owner: str | None = None) -> list[SizedRun]:
         """Return the runs that use the most disk space, largest first."""
@@ -342,8 +362,9 @@ class History:
 
     def size_by_owner(self) -> dict[str, tuple[int, int]]:
         """Return the number of runs and their bytes by owner, largest first."""
-        columns, rest = "owner, count(*), sum(size)", "GROUP BY owner ORDER BY 3 DESC"
-        return {row[0]: (row[1], row[2]) for row in self._sized(columns, None, rest, of=_SUMMED)}
+        sums = {owner: HistoryTotals(*row) for owner, *row in self._select(_SUMS)}
+        by_size = sorted(sums.items(), key=lambda each: each[1].size, reverse=True)
+        return {owner: (each.count, each.size) for owner, each in by_size}
 
     def deletable(self, before: float) -> list[SizedRun]:
         """Return the intact, unpinned, ended runs whose last round ended before, oldest first."""
@@ -362,25 +383,32 @@ class History:
         owner: str | None,
         rest: str = "",
         *,
-        of: str = _SIZED,
         measured: bool = False,
         sandboxes: str = "",
     ) -> list[tuple[Any, ...]]:
-        """Select ``columns`` of all runs, active ones as they are now.
+        """Select ``columns`` of ``_SIZED`` of all runs, active ones as they are now.
 
-        ``columns`` are among ``of`` (those of one index are read from it alone), or aggregates of
-        them; ``rest`` follows the condition in the statement, with ``:sandboxes``.
+        ``rest`` follows the condition in the statement, with ``:sandboxes``.
         """
+        mine = "" if owner is None else "AND owner = :owner"
+        sql = _ALL_RUNS.format(mine=mine, columns=columns, rest=rest)
+        return self._select(sql, owner, measured=measured, sandboxes=sandboxes)
+
+    def _select(
+        self,
+        sql: str,
+        owner: str | None = None,
+        *,
+        measured: bool = False,
+        sandboxes: str = "",
+    ) -> list[tuple[Any, ...]]:
+        """Return the rows of a statement that begins with ``_ACTIVE``."""
         active = [
             [run, *(self._sized_values(entry, measured=measured) if entry else ())]
             for run, entry in self._entries(self._active_summaries()).items()
         ]
         values = {"active": json.dumps(active), "owner": owner, "sandboxes": sandboxes}
         self.indexer.update(_SHORT_SECONDS, at_once=False)
-        places = [_SIZED.split(", ").index(name) for name in of.split(", ")]
-        values_of = ", ".join(f"json_extract(value, '$[{at}]')" for at in places)
-        mine = "" if owner is None else "AND owner = :owner"
-        sql = _ALL_RUNS.format(stored=of, active=values_of, mine=mine, columns=columns, rest=rest)
         return self._read(lambda rows: rows.execute(sql, values).fetchall())
 
     def _sized_values(self, entry: HistoryEntry, *, measured: bool) -> tuple[Any, ...]:

@@ -3,11 +3,13 @@
 import io
 import math
 import os
+import shutil
 import subprocess
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -33,7 +35,7 @@ from agent.owned_folder import MAX_TITLE
 from agent.runs import journal as journals
 from agent.runs.disk_usage import bytes_on_disk, run_sandbox_ids
 from agent.runs.folder import RunFolder
-from agent.runs.summary import MAX_NAMES, MAX_TEXT
+from agent.runs.summary import MAX_NAMES, MAX_TEXT, Summary
 from agent.workspace.versions.blobs import BlobStore
 from agent.workspace.versions.manifest import Delta, ManifestLog, Node
 from tests.support import httpx
@@ -822,6 +824,46 @@ def test_an_unreadable_folder_does_not_prevent_startup(tmp_path: Path) -> None:
         assert {row["error"] for row in list_runs(client)} == {"", RECORD_UNREADABLE}
         client.delete(f"/api/runs/{unreadable.id}").raise_for_status()
         assert [row["title"] for row in list_runs(client)] == ["whole"]
+
+
+def test_the_sums_are_those_of_the_runs_after_every_change(tmp_path: Path) -> None:
+    active: dict[str, Summary | None] = {}
+    history = History(tmp_path, lambda: active)
+    runs = [
+        write_ended_run(tmp_path, str(n), files={"output/a": b"x" * 9_000 * n}, owner=f"u:{n % 2}")
+        for n in range(6)
+    ]
+
+    def check(count: int) -> None:
+        assert history.totals().count == count
+        assert history.size_by_owner().keys() == {run.owner for run in history.largest(9)}
+        for owner, (number, size) in history.size_by_owner().items():
+            each, totals = history.largest(9, owner), history.totals(owner)
+            assert (totals.count, totals.size) == (number, size)
+            assert size == sum(run.size for run in each)
+            assert totals.workspace == sum(run.workspace for run in each)
+            assert totals.pinned == sum(run.pinned for run in each)
+            assert totals.running == sum(run.running for run in each)
+
+    check(6)
+    stored = history.summaries([runs[1].id])[runs[1].id]
+    assert stored is not None
+    runs[0].set_pinned(True)
+    history.indexer.changed(runs[0].id)
+    assert history.totals("u:0").pinned == 1
+    check(6)
+    active[runs[1].id] = None  # it is starting its next round
+    check(5)
+    active[runs[1].id] = replace(stored, running=True, size=7, workspace=7)
+    assert history.totals("u:1").running == 1
+    check(6)
+    active.clear()
+    for run in runs[1::2]:
+        shutil.rmtree(run.path)
+        history.indexer.changed(run.id)
+    history.indexer.update()
+    check(3)
+    assert list(history.size_by_owner()) == ["u:0"]
 
 
 def test_runs_that_are_reported_are_read_without_listing_all(
