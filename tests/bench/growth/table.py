@@ -19,6 +19,10 @@ SUBJECTS: Mapping[str, tuple[Callable[[BenchContext, int], Costs], float]] = {
     "files": (workspace.measure, LINEAR),
 }
 """By what the sizes count: what measures the costs at a size, and the exponent they may have."""
+_MAY_GROW = {
+    "start of the application", "start and first list", "storage of all runs", history.ERASURE,
+}  # fmt: skip
+"""What may grow in proportion to the history."""
 _SIZES = {
     "runs": (500, 5_000, 50_000),
     "steps": (100, 1_000, 10_000),
@@ -53,7 +57,7 @@ def table(context: BenchContext, *, sizes: Mapping[str, Sequence[int]] = _SIZES)
                 what,
                 " / ".join(map(format_duration, costs.values())),
                 format_exponent(costs),
-                f"{bar}",
+                f"{LINEAR if what in _MAY_GROW else bar}",
             )
     return result
 
