@@ -39,7 +39,7 @@ from agent.models.base import (
     Usage,
 )
 from agent.util.stop import Stop
-from agent.util.text import plural
+from agent.util.text import plural, replace_surrogates
 
 _MAX_RETRY_SECONDS = 60.0
 _MIN_ANSWER_TOKENS = 256
@@ -75,10 +75,10 @@ class _PartialAnswer:
     def add(self, step: int, piece: Piece) -> Event | None:
         match piece:
             case TextPiece(text):
-                self.text.append(_replace_surrogates(text))
+                self.text.append(replace_surrogates(text))
                 return TextDelta(step=step, text=self.text[-1])
             case ReasoningPiece(text):
-                self.reasoning.append(_replace_surrogates(text))
+                self.reasoning.append(replace_surrogates(text))
                 return ReasoningDelta(step=step, text=self.reasoning[-1])
             case CallPiece():
                 return self._add_call(step, piece)
@@ -93,10 +93,10 @@ class _PartialAnswer:
 
     def _add_call(self, step: int, piece: CallPiece) -> Event:
         old = self.calls.get(piece.index, ToolCall("", "", ""))
-        added = _replace_surrogates(piece.arguments)
+        added = replace_surrogates(piece.arguments)
         self.calls[piece.index] = ToolCall(
-            old.id or _replace_surrogates(piece.id),
-            old.name + _replace_surrogates(piece.name),
+            old.id or replace_surrogates(piece.id),
+            old.name + replace_surrogates(piece.name),
             old.arguments + added,
         )
         return CallDelta(step=step, index=piece.index, name=piece.name, arguments=added)
@@ -319,8 +319,3 @@ def _smaller_budget(budget: int | None, error: ContextTooLong) -> int | None:
     else:
         room = budget // 2
     return room if _MIN_ANSWER_TOKENS <= room < budget else None
-
-
-def _replace_surrogates(text: str) -> str:
-    """Replace lone surrogates, which neither the journal nor the page can encode."""
-    return text.encode("utf-8", "replace").decode()

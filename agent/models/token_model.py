@@ -29,9 +29,8 @@ from agent.models.base import (
 )
 from agent.models.chatml import ControlToken, Part
 from agent.models.parsing.content import ContentParser, ContentPiece
-from agent.models.parsing.repair import replace_surrogates
 from agent.util.stop import Stop
-from agent.util.text import common_prefix_length, plural
+from agent.util.text import common_prefix_length, plural, replace_surrogates
 
 # With fewer tokens left, no useful answer is possible.
 _MIN_ANSWER_TOKENS = 16

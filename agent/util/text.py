@@ -8,8 +8,6 @@ _REPLACEMENTS |= {0x7F: 0x2421} | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
 _REPLACEMENTS |= dict.fromkeys(range(0xD800, 0xE000), 0xFFFD)
 _CONTROL = re.compile("[\x00-\x08\x0b\x0d-\x1f\x7f-\x9f\ud800-\udfff]")
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
-
 _CSI = re.compile(r"\x1b\[[0-?]*[ -/]*")
 _ESCAPE = re.compile(r"\x1b[ -/]*")
 _STRING_END = re.compile(r"[\x07\x18\x1a\x1b\n]")
@@ -31,15 +29,18 @@ _LOOKALIKES = (
 _LATIN_LOOKING = "аеікорсухһјѕԁԛԝѵАВЕІЈКМНОРСТУХЅαινορυχΑΒΕΖΗΙΚΜΝΟΡΤΥΧ"
 """Letters of Cyrillic and Greek that look like Latin ones."""
 
-_ALWAYS = re.compile(f"[{_UNSEEN}{_CONTROLS}{_SPACES}{_LOOKALIKES}]")
-_LOOKS_LATIN = re.compile(f"[{_LATIN_LOOKING}]")
-_OTHER_SCRIPT = re.compile(f"(?=[\u0370-\u03ff\u0400-\u052f])[^{_LATIN_LOOKING}]")
-_LATIN = re.compile("[A-Za-z]")
-_FORMAT_CONTROLS = re.compile(
+_PLAIN = re.compile(r"[\t\n\x20-\x7e]*")
+
+# Compiled on first use: few texts need them, and compiling them takes milliseconds of each start
+_SURROGATE = "[\ud800-\udfff]"
+_ALWAYS = f"[{_UNSEEN}{_CONTROLS}{_SPACES}{_LOOKALIKES}]"
+_LOOKS_LATIN = f"[{_LATIN_LOOKING}]"
+_OTHER_SCRIPT = f"(?=[\u0370-\u03ff\u0400-\u052f])[^{_LATIN_LOOKING}]"
+_LATIN = "[A-Za-z]"
+_MIXED_WORD = f"[A-Za-z{_LATIN_LOOKING}]+"
+_FORMAT_CONTROLS = (
     "[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e0fff]"
 )
-_PLAIN = re.compile(r"[\t\n\x20-\x7e]*")
-_MIXED_WORD = re.compile(f"[A-Za-z{_LATIN_LOOKING}]+")
 
 
 def sanitize(text: str) -> str:
@@ -53,7 +54,7 @@ def sanitize(text: str) -> str:
 
 def replace_surrogates(text: str) -> str:
     """Replace each lone surrogate, which cannot be encoded, by ``�``."""
-    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+    return text if text.isascii() else re.sub(_SURROGATE, "\ufffd", text)
 
 
 def quote(text: str) -> str:
@@ -84,7 +85,7 @@ def mark_format_controls(text: str) -> str:
 
     Letters, spaces and what joins the parts of an emoji stay.
     """
-    return text if text.isascii() else _FORMAT_CONTROLS.sub(lambda found: _code(found[0]), text)
+    return text if text.isascii() else re.sub(_FORMAT_CONTROLS, lambda at: _code(at[0]), text)
 
 
 def _code(character: str) -> str:
@@ -97,16 +98,16 @@ def _mark_line(line: str) -> str:
 
 
 def _latin_looking(line: str) -> Iterator[int]:
-    if _LATIN.search(line) and not _OTHER_SCRIPT.search(line):
+    if re.search(_LATIN, line) and not re.search(_OTHER_SCRIPT, line):
         yield from _positions(_LOOKS_LATIN, line)
         return
-    for word in _MIXED_WORD.finditer(line):
-        if _LATIN.search(word.group()):
+    for word in re.finditer(_MIXED_WORD, line):
+        if re.search(_LATIN, word.group()):
             yield from (word.start() + at for at in _positions(_LOOKS_LATIN, word.group()))
 
 
-def _positions(pattern: re.Pattern[str], text: str) -> Iterator[int]:
-    return (match.start() for match in pattern.finditer(text))
+def _positions(pattern: str, text: str) -> Iterator[int]:
+    return (match.start() for match in re.finditer(pattern, text))
 
 
 class EscapeFilter:

@@ -69,15 +69,20 @@ def sampling(config: ModelConfig, fixed: str, left_out: dict[str, str]) -> dict[
 class Requirement:
     """A requirement that endpoints state in a refusal, and the change that fulfils it.
 
+    ``pattern`` is a regular expression; it is compiled when a refusal is read, not at each start.
     ``applies`` says whether the body that was sent lacks it; ``any_status`` whether the refusal may
     have any status, as that of a chat template.
     """
 
-    pattern: re.Pattern[str]
+    pattern: str
     change: str
     notice: str
     applies: Callable[[Body], bool]
     any_status: bool = False
+
+    def is_stated(self, text: str) -> bool:
+        """Whether a refusal states it."""
+        return re.search(self.pattern, text, re.IGNORECASE | re.DOTALL) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -167,7 +167,7 @@ def learn(
     required = [
         each
         for each in api.requirements
-        if (refused or each.any_status) and each.pattern.search(details.text)
+        if (refused or each.any_status) and each.is_stated(details.text)
     ]
     if required or not refused:
         unmet = next((each for each in required if each.applies(sent)), None)

@@ -10,7 +10,7 @@ from agent.models.endpoint.learned import Learned
 from agent.models.endpoint.writing import NO_PICTURES
 
 _PICTURE_TYPES = {"image_url", "input_image", "image"}
-_SEEING = re.compile(
+_SEEING = (
     r"claude|gemini|gpt-4o|gpt-4\.1|gpt-4\.5|gpt-4-turbo|chatgpt|gpt-(?:[5-9]|\d\d)|o1(?!-mini)|"
     r"o3(?!-mini)|o4|vision|multimodal|omni|llava|pixtral|qvq|gemma-?[3-9]|internvl|minicpm-[vo]|"
     r"(?:^|[-_/.\d])vl(?:$|[-_:.\d])|llama-?4|kimi-k2\.[5-9]|kimi-k[3-9]|glm-\d(?:\.\d)?v"
@@ -19,16 +19,12 @@ _SEEING = re.compile(
 
 _TOO_MUCH = r"too large|exceed|too many|larger than|at most [1-9]"  # of pictures that it takes
 _PICTURE = r"image|vision|multi-?modal|mmproj"
-_REFUSED = re.compile(
+REFUSES_PICTURES = Requirement(
     rf"\A(?!.*(?:{_TOO_MUCH})).*(?:"
     rf"(?:{_PICTURE}).{{0,120}}(?:not\b|n't\b|\bno\b|unsupported|only|disabled|missing|unknown)|"
     rf"(?:\bnot\b|n't\b|\bno\b|unsupported|unknown|only)\b.{{0,120}}(?:{_PICTURE})|"
     r"at most 0 image|content\b.{0,80}(?:expected|must be|should be) (?:a )?(?:valid )?string|"
     r"content\b.{0,40}'array' not in 'string'|invalid type: sequence)",
-    re.IGNORECASE | re.DOTALL,
-)
-REFUSES_PICTURES = Requirement(
-    _REFUSED,
     NO_PICTURES,
     "This endpoint takes no pictures; their descriptions are sent instead.",
     lambda body: any(map(_has_pictures, body.get("messages") or body.get("input") or ())),
@@ -54,7 +50,7 @@ def picture_limits(
 
 def is_known_to_see(traits: Traits) -> bool:
     """Return whether a model's name says that it takes pictures."""
-    return _SEEING.search(traits.name) is not None
+    return re.search(_SEEING, traits.name) is not None
 
 
 def _has_pictures(message: Body) -> bool:

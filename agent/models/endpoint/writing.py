@@ -13,7 +13,7 @@ from agent.models.base import (
     ToolResult,
     UserMessage,
 )
-from agent.models.parsing.repair import replace_surrogates
+from agent.util.text import replace_surrogates
 
 NO_PICTURES = "images not sent"
 """The change that sends the descriptions of pictures instead of them."""

@@ -22,8 +22,9 @@ from agent.models.base import (
 )
 from agent.models.endpoint.api import CACHE_MARKS, Body
 from agent.models.endpoint.writing import Writing
-from agent.models.parsing.repair import replace_surrogates, valid_arguments, valid_name
+from agent.models.parsing.repair import valid_arguments, valid_name
 from agent.models.parsing.text_tool_calls import to_text_messages
+from agent.util.text import replace_surrogates
 
 BLOCKS = "blocks"
 THINKING = ("thinking", "redacted_thinking")

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent.models.base import OpaqueParts
-from agent.models.parsing.repair import replace_surrogates
+from agent.util.text import replace_surrogates
 
 MAX_OPAQUE_CHARACTERS = 4 * 1024**2  # of the opaque parts of one answer, as JSON
 _MAX_DEPTH = 32

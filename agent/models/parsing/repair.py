@@ -9,14 +9,11 @@ import os
 import re
 from collections.abc import Container
 
+from agent.util.text import replace_surrogates
+
 _INVALID_NAME_CHARACTERS = re.compile(r"[^a-zA-Z0-9_-]")
 _NUMBER = re.compile(r":\d{1,9}$")
 _SEPARATOR = re.compile(r"[.:/]")
-
-
-def replace_surrogates(text: str) -> str:
-    """Return ``text`` with lone surrogates, which cannot be encoded, replaced."""
-    return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
 
 
 def valid_name(name: str) -> str:

@@ -1,6 +1,5 @@
 """Responses as an API; see ``agent.models.endpoint.api``."""
 
-import re
 from collections.abc import Mapping
 
 from agent.models.endpoint.api import Api, Requirement
@@ -10,18 +9,15 @@ from agent.models.responses.request import DEVELOPER, PICTURES_AFTER, conversati
 from agent.models.responses.stream import ResponseParser
 
 _INSTRUCTIONS_REFUSED = Requirement(
-    re.compile(r"instructions\b.{0,60}not (?:be )?(?:supported|allowed|accepted)", re.I),
+    r"instructions\b.{0,60}not (?:be )?(?:supported|allowed|accepted)",
     DEVELOPER,
     "This endpoint does not accept “instructions”; the system prompt is sent as a message.",
     lambda body: "instructions" in body,
 )
 
 _PICTURES_AFTER = Requirement(
-    re.compile(
-        r"output\b.{0,80}(?:valid string|must be a string|should be a string|expected a string|"
-        r"not of type 'string')",
-        re.I | re.S,
-    ),
+    r"output\b.{0,80}(?:valid string|must be a string|should be a string|expected a string|"
+    r"not of type 'string')",
     PICTURES_AFTER,
     "This endpoint takes no pictures in results; they are sent in a message after them.",
     lambda body: any(isinstance(item.get("output"), list) for item in body["input"]),

@@ -20,8 +20,9 @@ from agent.models.base import (
 from agent.models.endpoint.api import Body, Parameters, sampling
 from agent.models.endpoint.families import Traits
 from agent.models.endpoint.writing import Writing, data_url
-from agent.models.parsing.repair import replace_surrogates, valid_arguments, valid_name
+from agent.models.parsing.repair import valid_arguments, valid_name
 from agent.models.parsing.text_tool_calls import to_text_messages
+from agent.util.text import replace_surrogates
 
 ITEMS = "items"
 CALL = "function_call"

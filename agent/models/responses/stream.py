@@ -15,8 +15,8 @@ from agent.models.base import (
 from agent.models.endpoint.answer import AnswerParser, reported_count
 from agent.models.endpoint.writing import Writing
 from agent.models.parsing.opaque import bounded, is_shallow
-from agent.models.parsing.repair import replace_surrogates
 from agent.models.responses.request import CALL, ITEMS
+from agent.util.text import replace_surrogates
 
 _REASONING_EVENTS = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
 _TEXT_EVENTS = ("response.output_text.delta", "response.refusal.delta")

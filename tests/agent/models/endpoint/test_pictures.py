@@ -67,7 +67,7 @@ def test_a_refusal_is_final() -> None:
     ],
 )
 def test_refusals_of_pictures_are_recognised(text: str) -> None:
-    assert REFUSES_PICTURES.pattern.search(text)
+    assert REFUSES_PICTURES.is_stated(text)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_refusals_of_pictures_are_recognised(text: str) -> None:
     ],
 )
 def test_other_refusals_are_not(text: str) -> None:
-    assert not REFUSES_PICTURES.pattern.search(text)
+    assert not REFUSES_PICTURES.is_stated(text)
 
 
 def test_only_a_request_with_pictures_teaches_it() -> None:
