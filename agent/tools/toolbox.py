@@ -30,9 +30,8 @@ from agent.tools.schemas import tool_schemas
 from agent.util.stop import Stop
 from agent.util.text import one_line, sanitize
 from agent.util.wait import WaitCancelled, run_cancellable
-from agent.vision.drawing_process import MAX_FILE_BYTES
 from agent.vision.eyes import Eyes, Sight, explain_video
-from agent.vision.kinds import kind_of
+from agent.vision.kinds import MAX_FILE_BYTES, kind_of
 
 __all__ = ["Action", "InvalidCall", "TimeLimits", "ToolOutcome", "Toolbox"]
 

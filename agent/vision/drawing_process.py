@@ -11,9 +11,6 @@ from pathlib import Path
 from agent.documents.drawing_error import DrawingError
 from agent.vision.request import Drawing, DrawingRequest, Drawn
 
-MAX_FILE_BYTES = 64 * 1024**2
-"""Maximum size in bytes of a file to draw."""
-
 MAX_CONCURRENT = 3
 _TIMEOUT_SECONDS = 25.0
 _ROOT = Path(__file__).resolve().parents[__name__.count(".")]

@@ -4,21 +4,16 @@ import io
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from agent.documents.drawing_error import DrawingError
 from agent.errors import WorkspaceError
 from agent.models.base import Picture, PictureLimits
-from agent.vision.drawing_process import MAX_FILE_BYTES, draw_in_process
-from agent.vision.kinds import HEAD_BYTES, Kind, is_viewed_name, kind_of
-from agent.vision.request import (
-    MAX_TEXT,
-    Drawing,
-    DrawingLimits,
-    DrawingRequest,
-    Drawn,
-    checked_range,
-)
+from agent.vision.kinds import HEAD_BYTES, MAX_FILE_BYTES, Kind, is_viewed_name, kind_of
 from agent.vision.tokens import estimate_picture_tokens
+
+if TYPE_CHECKING:
+    from agent.vision.request import Drawing, Drawn
 
 Keep = Callable[[bytes, str], str]
 """Stores a picture of a media type; returns the name of its file."""
@@ -187,7 +182,10 @@ class Eyes:
         view_range: tuple[int, int] | None,
         *,
         separate: bool = False,
-    ) -> Drawing:
+    ) -> "Drawing":
+        from agent.vision.drawing_process import draw_in_process  # few runs look at pictures
+        from agent.vision.request import DrawingLimits, DrawingRequest
+
         if len(data) > MAX_FILE_BYTES:
             raise DrawingError(f"It is larger than {MAX_FILE_BYTES // 1024**2} MB.")
         if kind == "heif":
@@ -198,7 +196,7 @@ class Eyes:
         request = DrawingRequest(kind, limits, view_range, draws=draws, separate=separate)
         return draw_in_process(data, request)
 
-    def _fitting(self, drawn: tuple[Drawn, ...], tokens: int) -> tuple[Drawn, ...]:
+    def _fitting(self, drawn: "tuple[Drawn, ...]", tokens: int) -> "tuple[Drawn, ...]":
         """Return the first pictures that take no more tokens than this."""
         for at, each in enumerate(drawn):
             tokens -= self._tokens(each)
@@ -206,11 +204,11 @@ class Eyes:
                 return drawn[:at]
         return drawn
 
-    def _tokens(self, drawn: Drawn) -> int:
+    def _tokens(self, drawn: "Drawn") -> int:
         family = self.limits.family if self.limits else ""
         return estimate_picture_tokens(family, drawn.width, drawn.height)
 
-    def _kept(self, drawing: Drawing, path: str) -> tuple[Picture, ...]:
+    def _kept(self, drawing: "Drawing", path: str) -> tuple[Picture, ...]:
         keep = self._keep
         if self.limits is None or keep is None:
             return ()
@@ -243,6 +241,7 @@ def _read_document(
 ) -> Sight:
     """Return the text of an office document, or of some of its slides or sheets."""
     from agent.documents.text import extract_text  # few runs need it
+    from agent.vision.request import MAX_TEXT, checked_range
 
     name = path.rpartition("/")[2].lower()
     try:

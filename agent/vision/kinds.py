@@ -9,6 +9,9 @@ Kind = Literal["image", "heif", "svg", "pdf", "notebook", "document", "video", "
 """``other`` is a file that has to be read in another way."""
 
 HEAD_BYTES = 4096
+MAX_FILE_BYTES = 64 * 1024**2
+"""Maximum size in bytes of a file to look at."""
+
 _SIGNATURES = (
     b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"II*\0", b"MM\0*",
     b"\0\0\x01\0", b"\0\0\0\x0cjP",

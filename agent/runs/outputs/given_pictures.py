@@ -11,9 +11,8 @@ from agent.models.base import Model, Picture, PictureLimits, picture_limits_of
 from agent.runs.folder import RunFolder
 from agent.runs.outputs.pictures import PictureStore
 from agent.util.text import plural
-from agent.vision.drawing_process import MAX_FILE_BYTES
 from agent.vision.eyes import Eyes, Pages
-from agent.vision.kinds import HEAD_BYTES, is_picture
+from agent.vision.kinds import HEAD_BYTES, MAX_FILE_BYTES, is_picture
 from agent.workspace.paths import RelPath
 
 MAX_PAGES = 8
