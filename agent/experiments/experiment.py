@@ -7,7 +7,7 @@ answers.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal
+from typing import Literal
 from urllib.parse import urlsplit
 
 from agent.errors import UsageError
@@ -125,10 +125,7 @@ class SuiteInfo(SuiteDescription):
     @classmethod
     def of(cls, suite: Suite, sha256: str) -> "SuiteInfo":
         """Return what is kept of a suite."""
-        kept: dict[str, Any] = {
-            each.name: getattr(suite, each.name) for each in fields(SuiteDescription)
-        }
-        return cls(**kept, tasks=len(suite.tasks), sha256=sha256)
+        return cls(**suite.description, tasks=len(suite.tasks), sha256=sha256)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """What a suite is: tasks of one domain with known answers, and how they are meant to be run."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from agent.grading.checks import VERDICTS, Check, Expected, Extraction
@@ -96,6 +96,11 @@ class SuiteDescription:
     repeat: int = 0
     parameters: Mapping[str, Any] = field(default_factory=dict)
     files: tuple[DataFile, ...] = ()
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """What it is without its tasks, by name."""
+        return {each.name: getattr(self, each.name) for each in fields(SuiteDescription)}
 
     def expected(self, task: EvalTask) -> Expected:
         """Return what an answer to one of its tasks is compared with, and how."""

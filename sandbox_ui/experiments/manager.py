@@ -135,7 +135,7 @@ class ExperimentManager:
             found = self._preflight(definition, suites, participants, user)
             kept = tuple(SuiteInfo.of(each, "") for each in suites)
         departures = presets.departures(replace(definition, suites=kept))
-        return found.to_json() | {"preset": request.preset, "departures": departures}
+        return asdict(found) | {"preset": request.preset, "departures": departures}
 
     def _preflight(
         self,
@@ -299,7 +299,7 @@ class ExperimentManager:
             checked = self._preflight(
                 found.definition, found.suites, asked, user, runs_by_suite(folder)
             )
-        return checked.to_json() | {"preset": "", "departures": []}
+        return asdict(checked) | {"preset": "", "departures": []}
 
     @contextmanager
     def _extension(

@@ -2,13 +2,13 @@
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 from agent.errors import UsageError
 from agent.experiments.experiment import Experiment, Judge, Member, check
 from agent.experiments.folder import ExperimentFolder
 from agent.experiments.members import complete
-from agent.experiments.suite import Suite, SuiteDescription
+from agent.experiments.suite import Suite
 from agent.util.text import quote
 
 
@@ -103,8 +103,7 @@ def _new_tasks(folder: ExperimentFolder, suite: Suite) -> Suite:
             raise UsageError(f"{suite.title}: the task {quote(task.id)} is another one now.")
     info = next((each for each in folder.definition.suites if each.name == suite.name), None)
     if info is not None:
-        own = {each.name: getattr(info, each.name) for each in fields(SuiteDescription)}
-        suite = replace(suite, **own | {"files": suite.files})
+        suite = replace(suite, **info.description | {"files": suite.files})
     return replace(suite, tasks=tuple(task for task in suite.tasks if task.id not in known))
 
 
@@ -121,10 +120,7 @@ def suites_of(folder: ExperimentFolder) -> dict[str, Suite]:
     """Return an evaluation's suites with their tasks, by name."""
     found: dict[str, Suite] = {}
     for task, info in zip(folder.tasks, folder.suite_of, strict=True):
-        known = found.get(info.name)
-        if known is None:
-            own = {each.name: getattr(info, each.name) for each in fields(SuiteDescription)}
-            known = Suite(**own)
+        known = found.get(info.name) or Suite(**info.description)
         found[info.name] = replace(known, tasks=(*known.tasks, task))
     return found
 

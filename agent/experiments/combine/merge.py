@@ -4,8 +4,7 @@ The runs stay where they are; the merged evaluation only names them. Nothing is 
 """
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
-from pathlib import Path
+from dataclasses import replace
 
 from agent.errors import UsageError
 from agent.experiments.combine.extend import is_judged, suites_of
@@ -13,7 +12,7 @@ from agent.experiments.experiment import MAX_LABEL, MAX_MEMBERS, Experiment, Jud
 from agent.experiments.folder import ExperimentFolder
 from agent.experiments.members import complete
 from agent.experiments.reading.labels import MAX_RATERS
-from agent.experiments.suite import EvalTask, Suite, SuiteDescription
+from agent.experiments.suite import EvalTask, Suite
 from agent.util.text import quote
 
 _MAY_DIFFER = ("repeat", "files")
@@ -58,7 +57,7 @@ def _check_places(folders: Sequence[ExperimentFolder]) -> None:
     for folder in folders:
         if not folder.definition.suites:
             raise UsageError(f"{folder.id} is a comparison; evaluations are merged.")
-    if len({_resolved(each.data) for each in folders}) > 1:
+    if len({each.data.resolve() for each in folders}) > 1:
         raise UsageError(
             "The evaluations are in different data folders. Wait until each has ended, or close "
             "the page, so that their runs move to one."
@@ -72,10 +71,6 @@ def _check_raters(folders: Sequence[ExperimentFolder]) -> None:
             f"{', '.join(raters)} have labelled the runs; one evaluation has at most {MAX_RATERS} "
             "raters."
         )
-
-
-def _resolved(path: Path) -> Path:
-    return path.resolve()
 
 
 def _merged_suites(folders: Sequence[ExperimentFolder]) -> list[Suite]:
@@ -100,10 +95,9 @@ def _merged_suites(folders: Sequence[ExperimentFolder]) -> list[Suite]:
 
 def _check_alike(known: Suite, other: Suite) -> None:
     """Refuse suites that were asked or graded in another way: their scores do not compare."""
+    one, two = known.description, other.description
     different = [
-        each.name.replace("_", " ")
-        for each in fields(SuiteDescription)
-        if each.name not in _MAY_DIFFER and getattr(known, each.name) != getattr(other, each.name)
+        name.replace("_", " ") for name in one if name not in _MAY_DIFFER and one[name] != two[name]
     ]
     if different:
         raise UsageError(

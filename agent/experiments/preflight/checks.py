@@ -2,11 +2,11 @@
 
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Literal
 
 from agent.errors import WorkspaceError
 from agent.experiments.document_sizes import tokens_for
@@ -53,13 +53,6 @@ class Preflight:
     def problems(self) -> list[Finding]:
         """The findings that must be mended first."""
         return [each for each in self.findings if each.level == "problem"]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as JSON values."""
-        return {
-            "findings": [asdict(each) for each in self.findings],
-            "estimate": self.estimate.to_json(),
-        }
 
 
 def preflight(

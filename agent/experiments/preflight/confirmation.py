@@ -25,10 +25,15 @@ class Confirmation:
         if found.problems:
             self._say("Nothing was started: mend the problems first.")
             return False
-        if not self._ask or not (sys.stdin and sys.stdin.isatty()):
-            return True
-        print("Start? [y/N] ", end="", file=sys.stderr, flush=True)
-        return sys.stdin.readline().strip().lower() in ("y", "yes")
+        return not self._ask or is_confirmed("Start?")
+
+
+def is_confirmed(question: str) -> bool:
+    """Ask a question on the terminal; without one, the answer is yes."""
+    if not (sys.stdin and sys.stdin.isatty()):
+        return True
+    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def in_words(estimate: Estimate) -> str:

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from types import MappingProxyType
-from typing import Any
 
 from agent.errors import RunError
 from agent.experiments.experiment import Experiment, Member
@@ -26,7 +25,7 @@ _Key = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """What all runs take together; None is not known.
+    """What all runs take together, or a question about them; None is not known.
 
     ``seconds`` are of the whole evaluation, with as many runs at a time as asked for; ``votes``
     are a judge's, which come on top; ``basis`` says what it is known from.
@@ -35,14 +34,10 @@ class Estimate:
     runs: int
     prompt_tokens: int | None
     generated_tokens: int | None
-    seconds: float | None
+    seconds: float | None = None
     cost: float | None
-    votes: int
+    votes: int = 0
     basis: str
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as JSON values."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

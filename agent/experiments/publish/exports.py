@@ -16,7 +16,7 @@ from agent.errors import UsageError
 from agent.experiments.publish import chart, tables
 from agent.experiments.publish.columns import codebook
 from agent.experiments.publish.drawing import FORMATS
-from agent.experiments.publish.formats import as_csv, as_latex, as_markdown, as_text
+from agent.experiments.publish.formats import Table, as_csv, as_latex, as_markdown, as_text
 from agent.experiments.publish.rows import as_parquet
 
 _DATE = (1980, 1, 1, 0, 0, 0)
@@ -77,19 +77,11 @@ def _lines(description: Description) -> bytes:
     return b"".join(to_json(row, inf_nan_mode="null") + b"\n" for row in description["runs"])
 
 
-def _latex(description: Description) -> str:
+def _all_tables(description: Description) -> list[Table]:
     """Return the paper's table and that of all figures; a comparison's with its task."""
     if not tables.is_evaluation(description):
-        return as_latex(tables.table_of(description, description["task"]))
-    scores, figures = tables.scores_table(description), tables.table_of(description)
-    return f"{as_latex(scores)}\n{as_latex(figures)}"
-
-
-def _markdown(description: Description) -> str:
-    if not tables.is_evaluation(description):
-        return as_markdown(tables.table_of(description, description["task"]))
-    scores, figures = tables.scores_table(description), tables.table_of(description)
-    return f"{as_markdown(scores)}\n{as_markdown(figures)}"
+        return [tables.table_of(description, description["task"])]
+    return [tables.scores_table(description), tables.table_of(description)]
 
 
 def _codebook(_: Description) -> bytes:
@@ -100,8 +92,8 @@ _Format = Callable[[Description], str | bytes]
 _OF_ALL: dict[str, _Format] = {
     "csv": lambda shown: as_csv(tables.table_rows(shown)),
     "json": _json,
-    "tex": _latex,
-    "md": _markdown,
+    "tex": lambda shown: "\n".join(map(as_latex, _all_tables(shown))),
+    "md": lambda shown: "\n".join(map(as_markdown, _all_tables(shown))),
     **{kind: partial(chart.draw, kind=kind) for kind in FORMATS},
     "runs.csv": lambda shown: as_csv(tables.run_rows(shown)),
     "runs.jsonl": _lines,

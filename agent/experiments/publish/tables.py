@@ -4,7 +4,7 @@ An evaluation has the paper's table (a score for each domain and member, with th
 figures, and one of tasks; a comparison has the table of its page.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from agent.experiments.publish.columns import (
     RESULT_COLUMNS,
     RUN_COLUMNS,
     TASK_COLUMNS,
+    Column,
     definitions,
 )
 from agent.experiments.publish.formats import Row, Table
@@ -129,7 +130,7 @@ def baselines_of(description: Description) -> list[int]:
 def table_rows(description: Description) -> Iterator[Sequence[object]]:
     """Yield the rows of all figures, for CSV: a header, then one for each cell or result."""
     if is_evaluation(description):
-        yield from _result_rows(description)
+        yield from _rows(RESULT_COLUMNS, _results(description))
         return
     yield _TABLE_COLUMNS
     for group in description["table"]:
@@ -144,35 +145,34 @@ def table_rows(description: Description) -> Iterator[Sequence[object]]:
 
 def task_rows(description: Description) -> Iterator[Sequence[object]]:
     """Yield a header, and a row for each task and member."""
-    names = [column.key for column in TASK_COLUMNS]
-    yield names
-    for each in results_of_tasks(description):
-        yield [each[name] for name in names]
+    yield from _rows(TASK_COLUMNS, results_of_tasks(description))
 
 
 def run_rows(description: Description) -> Iterator[Sequence[object]]:
     """Yield a header, and a row for each run; several values in a cell are parted by “; ”."""
-    names = [column.key for column in RUN_COLUMNS]
-    yield names
-    for row in description["runs"]:
-        yield [
-            "; ".join("" if each is None else str(each) for each in value)
-            if isinstance(value, list | tuple) else value
-            for value in map(row.__getitem__, names)
-        ]  # fmt: skip
+    yield from _rows(RUN_COLUMNS, description["runs"])
 
 
 def answer_rows(description: Description) -> Iterator[Sequence[object]]:
     """Yield a header, and a row for each answer to a question about a run."""
-    names = [column.key for column in ANSWER_COLUMNS]
-    yield names
-    for each in description.get("answers", ()):
-        yield [each[name] for name in names]
+    yield from _rows(ANSWER_COLUMNS, description.get("answers", ()))
 
 
-def _result_rows(description: Description) -> Iterator[Sequence[object]]:
-    names = [column.key for column in RESULT_COLUMNS]
-    yield names
+def _rows(
+    columns: Sequence[Column], values: Iterable[Mapping[str, Any]]
+) -> Iterator[Sequence[object]]:
+    yield [column.key for column in columns]
+    for each in values:
+        yield [_in_one_cell(each[column.key]) for column in columns]
+
+
+def _in_one_cell(value: object) -> object:
+    several = isinstance(value, list | tuple)
+    return "; ".join("" if each is None else str(each) for each in value) if several else value
+
+
+def _results(description: Description) -> Iterator[dict[str, Any]]:
+    """Yield the results of all domains and members, with the values of all columns."""
     for domain in description["results"]:
         for found in domain["members"]:
             member = description["members"][found["member"]]
@@ -180,9 +180,8 @@ def _result_rows(description: Description) -> Iterator[Sequence[object]]:
                 f"{method}_{name}": (found["capabilities"][method] or {}).get(name)
                 for method in _METHODS for name in _CAPABILITIES
             }  # fmt: skip
-            values = {"domain": domain["domain"], "tasks": domain["tasks"], **found, **rates,
-                      "label": member["label"], "mode": member["mode"]}  # fmt: skip
-            yield [values[name] for name in names]
+            yield {"domain": domain["domain"], "tasks": domain["tasks"], **found, **rates,
+                   "label": member["label"], "mode": member["mode"]}  # fmt: skip
 
 
 def shown_domains(description: Description) -> list[dict[str, Any]]:

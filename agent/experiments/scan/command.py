@@ -10,11 +10,12 @@ from agent.data_folder import DataFolder, candidate_folders
 from agent.errors import DataFolderLocked, StudioError, UsageError
 from agent.experiments.description import describe
 from agent.experiments.folder import ExperimentFolder, record_path
+from agent.experiments.preflight.confirmation import in_words, is_confirmed
 from agent.experiments.reading.filters import parse, selected
 from agent.experiments.scan.asking import Asked
 from agent.experiments.scan.description import answer_rows, value_of
 from agent.experiments.scan.records import Answer, Question
-from agent.experiments.scan.scanner import ScanEstimate, Scanner, estimate, planned
+from agent.experiments.scan.scanner import Scanner, estimate, planned
 from agent.history import records
 from agent.models.resolve import resolve_model
 from agent.runs.spec import RunSpec
@@ -45,7 +46,7 @@ def run_command(options: argparse.Namespace, settings: Settings) -> int:
         question = planned(folder, _question(options, folder, config.model))
         found = estimate(folder, question, price)
         _say(in_words(found))
-        if found.runs and not (options.yes or _is_confirmed()):
+        if found.runs and not (options.yes or is_confirmed("Ask?")):
             return 1
         folder.scans.ask(question)
         scanner = Scanner(folder, question, Asked(model, price), _Progress(found.runs))
@@ -109,22 +110,6 @@ def _locked(settings: Settings, evaluation: str) -> DataFolder:
                     "The open page holds this evaluation. Ask there, or close the page."
                 ) from None
     raise UsageError(f"There is no evaluation {evaluation:.80} in {settings.data}.")
-
-
-def in_words(found: ScanEstimate) -> str:
-    """Return an estimate in a sentence or two."""
-    cost = "" if found.cost is None else f", {found.cost:,.2f} in the unit of the configured price"
-    return (
-        f"{plural(found.runs, 'run')} to ask about: about {found.prompt_tokens:,} prompt tokens, "
-        f"{found.generated_tokens:,} generated tokens{cost}. {found.basis}"
-    )
-
-
-def _is_confirmed() -> bool:
-    if not (sys.stdin and sys.stdin.isatty()):
-        return True
-    print("Ask? [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _say(line: str) -> None:

@@ -4,13 +4,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 
 from agent.data_folder import random_id
 from agent.errors import JournalError, ModelError, ModelRefused
 from agent.experiments.folder import ExperimentFolder
+from agent.experiments.preflight.estimate import Estimate
 from agent.experiments.scan.asking import Asked, ask, prompt_for
 from agent.experiments.scan.records import Answer, Question, check
 from agent.experiments.scan.transcript_text import read_transcript
@@ -26,18 +27,7 @@ _ANSWER_TOKENS = 120
 _FAILURES = 3  # after as many runs in a row without an answer it ends
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScanEstimate:
-    """What a question will take; the cost is None without a price."""
-
-    runs: int
-    prompt_tokens: int
-    generated_tokens: int
-    cost: float | None
-    basis: str
-
-
-def estimate(folder: ExperimentFolder, question: Question, price: Price | None) -> ScanEstimate:
+def estimate(folder: ExperimentFolder, question: Question, price: Price | None) -> Estimate:
     """Estimate a question about the runs that it has no answer about, from some of them."""
     todo = missing(folder, question)
     lengths = []
@@ -49,7 +39,7 @@ def estimate(folder: ExperimentFolder, question: Question, price: Price | None) 
         lengths.append(len(prompt_for(question, text)))
     prompt = round(fmean(lengths) / _CHARACTERS_PER_TOKEN * len(todo)) if lengths else 0
     generated = _ANSWER_TOKENS * len(todo)
-    return ScanEstimate(
+    return Estimate(
         runs=len(todo),
         prompt_tokens=prompt,
         generated_tokens=generated,

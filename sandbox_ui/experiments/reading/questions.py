@@ -7,11 +7,12 @@ from typing import Any
 from pydantic import Field
 
 from agent.errors import QuotaExceeded, RunError
+from agent.experiments.preflight.estimate import Estimate
 from agent.experiments.reading.filters import parse, selected
 from agent.experiments.scan.asking import Asked
 from agent.experiments.scan.description import answers_to_json
 from agent.experiments.scan.records import Question, QuestionKind
-from agent.experiments.scan.scanner import ScanEstimate, Scanner, estimate, missing, planned
+from agent.experiments.scan.scanner import Scanner, estimate, missing, planned
 from agent.models.base import Model
 from agent.runs.spec import RunSpec
 from agent.settings import Settings
@@ -52,7 +53,7 @@ class Questions:
         self._settings = settings
         self._lock = threading.Lock()
 
-    def estimate(self, experiment: str, request: QuestionRequest) -> ScanEstimate:
+    def estimate(self, experiment: str, request: QuestionRequest) -> Estimate:
         """Estimate a question. Raises ``UsageError``."""
         live = self._experiments.own(experiment)
         return estimate(live.folder, self._planned(live, request), self._settings.limits().price)

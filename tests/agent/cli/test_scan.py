@@ -38,7 +38,7 @@ def test_a_question_about_runs_is_asked_once_and_printed(tmp_path: Path, command
         before = len(endpoint.requests)
         found = command(endpoint.url, *scan, "m")
         assert found.returncode == 0, found.stderr
-        assert "2 runs to ask about: about" in found.stderr
+        assert "2 runs, about" in found.stderr
         assert "yes, step 1, verified" in found.stderr
         rows = [json.loads(line) for line in found.stdout.splitlines()]
         assert {(row["model"], row["answer"], row["citation"]) for row in rows} >= {
