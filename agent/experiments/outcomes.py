@@ -214,7 +214,7 @@ def whole_answer(data: Path, run: str, summary: Summary) -> str:
     metrics = summary.metrics
     if metrics is None or metrics.answer_characters <= len(summary.answer):
         return summary.answer
-    return _answer_in_journal(data / "runs" / run / "journal.jsonl", summary.at) or summary.answer
+    return _answer_in_journal(journal.path_of(data, run), summary.at) or summary.answer
 
 
 @lru_cache(maxsize=256)

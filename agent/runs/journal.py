@@ -32,7 +32,13 @@ from agent.events import (
 from agent.runs.compatibility import decode_line, rename_earlier
 from agent.util.state_files import last_newline, open_record
 
+FILE = "journal.jsonl"
 _SYNCED = (StepEnded, ObservationEdited, RunEnded, Annotation)
+
+
+def path_of(data: Path, run: str) -> Path:
+    """Return the file of a run's journal in a data folder; it may not exist."""
+    return data / "runs" / run / FILE
 
 
 class Journal:

@@ -38,9 +38,7 @@ _LOOKS_LATIN = f"[{_LATIN_LOOKING}]"
 _OTHER_SCRIPT = f"(?=[\u0370-\u03ff\u0400-\u052f])[^{_LATIN_LOOKING}]"
 _LATIN = "[A-Za-z]"
 _MIXED_WORD = f"[A-Za-z{_LATIN_LOOKING}]+"
-_FORMAT_CONTROLS = (
-    "[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e0fff]"
-)
+_FORMAT_CONTROLS = "[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e0fff]"
 
 
 def sanitize(text: str) -> str:
@@ -65,6 +63,14 @@ def quote(text: str) -> str:
 def one_line(text: str) -> str:
     """Return sanitized text without newlines, so that a name stays on one line."""
     return sanitize(text).replace("\n", "␊").replace("\f", "␌")
+
+
+def without_middle(text: str, limit: int) -> str:
+    """Return at most ``limit`` characters of a text: its ends, and how much is left out."""
+    if len(text) <= limit:
+        return text
+    half = max(0, limit - 40) // 2
+    return f"{text[:half]}\n[{len(text) - 2 * half:,} characters left out]\n{text[-half:]}"
 
 
 def mark_hidden(text: str) -> str:

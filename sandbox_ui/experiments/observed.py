@@ -39,7 +39,7 @@ class ObservedRuns:
     def _summary(self, run: str) -> Summary | None:
         if run in self._ended:
             return self._ended[run]
-        path = self._data / "runs" / run / "journal.jsonl"
+        path = journal.path_of(self._data, run)
         known = self._running.pop(run, None)
         try:
             if known is None or journal.ends_with(path, RunEnded):

@@ -136,7 +136,7 @@ def _carried_out(data: Path, runs: Iterable[str]) -> dict[str, Any]:
     settings, prompts, images = Counter[str](), Counter[str](), Counter[str]()
     unknown = 0
     for run in runs:
-        started, ready = _head(data / "runs" / run / "journal.jsonl")
+        started, ready = _head(journal.path_of(data, run))
         if started is None:
             unknown += 1
             continue

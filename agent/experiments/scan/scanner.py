@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 from statistics import fmean
 
 from agent.data_folder import random_id
@@ -17,6 +16,7 @@ from agent.experiments.scan.records import Answer, Question, check
 from agent.experiments.scan.transcript_text import read_transcript
 from agent.limits import Price
 from agent.models.base import Usage
+from agent.runs import journal
 from agent.util.stop import Stop
 from agent.util.text import plural
 
@@ -33,7 +33,7 @@ def estimate(folder: ExperimentFolder, question: Question, price: Price | None) 
     lengths = []
     for run in todo[:: max(1, len(todo) // _SAMPLE)][:_SAMPLE]:
         try:
-            text = read_transcript(_journal(folder.data, run))
+            text = read_transcript(journal.path_of(folder.data, run))
         except (OSError, JournalError):
             continue
         lengths.append(len(prompt_for(question, text)))
@@ -55,7 +55,8 @@ def missing(folder: ExperimentFolder, question: Question) -> list[str]:
     return [
         run
         for run in question.runs
-        if folder.scans.answer(question.id, run) is None and _journal(folder.data, run).exists()
+        if folder.scans.answer(question.id, run) is None
+        and journal.path_of(folder.data, run).exists()
     ]
 
 
@@ -132,7 +133,7 @@ class Scanner:
                 self._on_answer(answer)
 
     def _answer(self, run: str) -> Answer | None:
-        text = read_transcript(_journal(self._folder.data, run))
+        text = read_transcript(journal.path_of(self._folder.data, run))
         return ask(self._question, run, text, self._asked, self.stop, time.time())
 
     def _note_failure(self, error: Exception) -> None:
@@ -144,7 +145,3 @@ class Scanner:
             if isinstance(error, ModelRefused) or self._in_row >= _FAILURES:
                 self.problem = f"{error} The other runs were not asked about."
                 self.stop.set()
-
-
-def _journal(data: Path, run: str) -> Path:
-    return data / "runs" / run / "journal.jsonl"

@@ -8,6 +8,7 @@ from pathlib import Path
 from agent.events import Reminder, RunContinued, RunEnded, RunStarted
 from agent.runs import journal
 from agent.runs.transcript import Call, Step, steps_of
+from agent.util.text import without_middle
 
 MAX_CHARACTERS = 60_000
 """Of a transcript."""
@@ -45,22 +46,16 @@ def read_transcript(path: Path, characters: int = MAX_CHARACTERS) -> TranscriptT
     task, end, steps = "", "", dict[int, str]()
     for each in steps_of(journal.read(path)):
         if isinstance(each, Step):
-            steps[each.number] = shortened("\n".join(_texts(each)), characters // 4)
+            steps[each.number] = without_middle("\n".join(_texts(each)), characters // 4)
         elif isinstance(each, RunStarted):
-            task = shortened(each.task, _MAX_TASK)
+            task = without_middle(each.task, _MAX_TASK)
         elif isinstance(each, RunContinued):
-            task = shortened(f"{task}\n\nFollow-up: {each.text}", _MAX_TASK)
+            task = without_middle(f"{task}\n\nFollow-up: {each.text}", _MAX_TASK)
         elif isinstance(each, RunEnded):
-            end = shortened(f"{each.status}. {each.reason}\n{each.answer}".strip(), _MAX_ANSWER)
+            end = without_middle(
+                f"{each.status}. {each.reason}\n{each.answer}".strip(), _MAX_ANSWER
+            )
     return TranscriptText(task, _fitted(steps, characters - len(task) - len(end)), end)
-
-
-def shortened(text: str, limit: int) -> str:
-    """Return a text with its middle left out, and said so, if it is too long."""
-    if len(text) <= limit:
-        return text
-    half = max(0, limit - 40) // 2
-    return f"{text[:half]}\n[{len(text) - 2 * half:,} characters left out]\n{text[-half:]}"
 
 
 def _fitted(steps: dict[int, str], room: int) -> dict[int, str]:
@@ -74,7 +69,7 @@ def _fitted(steps: dict[int, str], room: int) -> dict[int, str]:
     for at, number in enumerate(waiting):  # short ones leave their room to long ones
         limits[number] = max(_MIN_STEP, left // (len(waiting) - at))
         left -= min(len(steps[number]), limits[number])
-    return {number: shortened(text, limits[number]) for number, text in steps.items()}
+    return {number: without_middle(text, limits[number]) for number, text in steps.items()}
 
 
 def _texts(step: Step) -> Iterator[str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agent.capabilities.usage import CapabilityRates, rates
-from agent.runs.metrics.tokens import step_tokens, token_totals
+from agent.runs.metrics.tokens import TokenCounter
 from agent.runs.state import CallSummary, RunState
 from agent.tools.actions import BASH, EDITOR, SUBMIT
 from agent.util.text import plural
@@ -68,8 +68,8 @@ class RunMetrics:
 
 def metrics_of(state: RunState, files: Iterable[str] = ()) -> RunMetrics:
     """Return the figures of a run that has begun."""
-    steps = step_tokens(state)
-    tokens, totals, tally = token_totals(steps), state.current_totals, state.tally
+    steps, tokens = TokenCounter().count(state)
+    totals, tally = state.current_totals, state.tally
     sandbox = state.mode == "sandbox"
     calls = [call for step in state.steps for call in step.calls]
     commands = [call for call in calls if call.name == BASH and call.executed]

@@ -6,61 +6,55 @@ rest. A count that the endpoint did not report is None, never 0.
 """
 
 from collections import Counter
-from collections.abc import Iterable
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from agent.models.base import PartialCount, Usage
 from agent.runs.state import RunState, StepSummary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepTokens:
-    """Tokens of one step; all counts are None if its usage is unknown.
+class TokenCounts:
+    """Tokens of a step or a run; None if no usage has the count.
 
     ``environment`` came from the sandbox or the loop since the last answer; ``generated`` includes
-    ``reasoning``; ``once`` no earlier step had: their sum is the run's total, each token once.
+    ``reasoning``; ``once`` no earlier step had: their sum is the paper's N_total.
+    """
+
+    prompt: int | None = None
+    cached: int | None = None
+    cache_written: int | None = None
+    environment: int | None = None
+    generated: int | None = None
+    reasoning: int | None = None
+    once: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepTokens(TokenCounts):
+    """Tokens of one step.
+
     ``summary`` is the first call or the beginning of the text. ``summarising`` are those of
     requests before its turn that summarised older steps, which the other counts do not include.
     """
 
     step: int
     round: int
-    prompt: int | None = None
-    cached: int | None = None
-    cache_written: int | None = None
-    environment: int | None = None
-    generated: int | None = None
-    reasoning: int | None = None
-    once: int | None = None
     estimated: bool = False
     summary: str = ""
     summarising: Usage | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TokenTotals:
-    """Tokens of a run; None if no step reported the count.
+class TokenTotals(TokenCounts):
+    """Tokens of a run; ``missing`` counts the steps without a count, by the count's name."""
 
-    ``prompt`` is the sum of all prompts, which repeat the conversation; ``once`` has each token
-    once (the paper's N_total). ``missing`` counts the steps without a count, by the count's name.
-    """
-
-    prompt: int | None = None
-    cached: int | None = None
-    cache_written: int | None = None
-    environment: int | None = None
-    generated: int | None = None
-    reasoning: int | None = None
-    once: int | None = None
     largest_prompt: int | None = None
     missing: dict[str, int]
     estimated: bool = False
 
 
-_COUNTS = ("prompt", "cached", "cache_written", "environment", "generated", "reasoning", "once")
-
-
+_COUNTS = tuple(each.name for each in fields(TokenCounts))
 # By count: what of a request for a summary is part of it. Its prompt repeats the conversation.
 _SUMMARY_COUNTS = {
     "prompt": "prompt", "cached": "cached", "cache_written": "cache_written",
@@ -99,21 +93,8 @@ class TokenCounter:
         return _tokens_of(step, self._last, self._freed + _freed_by(step))
 
 
-def step_tokens(state: RunState) -> list[StepTokens]:
-    """Return the tokens of the steps of a run."""
-    return TokenCounter().count(state)[0]
-
-
-def token_totals(steps: Iterable[StepTokens]) -> TokenTotals:
-    """Return the sums of ``step_tokens``; requests for summaries are part of them."""
-    sums = _Sums()
-    for step in steps:
-        sums.add(step)
-    return sums.totals()
-
-
 class _Sums:
-    """Sums of the tokens of steps."""
+    """Sums of the tokens of steps; requests for summaries are part of them."""
 
     def __init__(self) -> None:
         self._answered = 0

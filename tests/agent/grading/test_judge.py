@@ -97,7 +97,7 @@ def test_only_the_judges_last_line_is_a_verdict(text: str, verdict: float | None
 
 
 def test_a_long_answer_is_shortened_for_the_judge_and_says_so() -> None:
-    assert "30,000 characters left out" in fill_prompt(PROMPT, "How many?", "12", "x" * 50_000)
+    assert "30,040 characters left out" in fill_prompt(PROMPT, "How many?", "12", "x" * 50_000)
 
 
 WORDS = ("CORRECT", "INCORRECT")

@@ -31,7 +31,7 @@ from agent.models.endpoint.client import EndpointModel
 from agent.report.report import Budget, save_report
 from agent.runs import journal
 from agent.runs.event_recorder import EventRecorder
-from agent.runs.metrics.tokens import step_tokens, token_totals
+from agent.runs.metrics.tokens import TokenCounter
 from agent.runs.recorded_run import RecordedRun, Task
 from agent.runs.requests.body import rebuild_request
 from agent.runs.requests.records import read_log
@@ -188,16 +188,15 @@ def test_its_tokens_and_its_cost_are_part_of_the_totals_and_count_once(run: Reco
     assert (totals.prompt_tokens, totals.generated_tokens) == (prompts_sent, written)
     assert totals.steps == 6
     assert totals.cost == pytest.approx((prompts_sent + written) / 1_000_000)
-    tokens = step_tokens(run.state)
+    tokens, sums = TokenCounter().count(run.state)
     assert tokens[5].summarising is not None
-    sums = token_totals(tokens)
     assert (sums.prompt, sums.generated) == (prompts_sent, written)
     assert sums.environment == totals.environment_tokens
     assert sums.reasoning is None  # the endpoint does not report it
     # The request for a summary repeats the conversation: only what it wrote is new.
     for step in run.state.steps:
         step.summaries = []
-    without = token_totals(step_tokens(run.state)).once
+    without = TokenCounter().count(run.state)[1].once
     assert without
     assert (sums.once or 0) - without >= 30
 
@@ -207,10 +206,11 @@ def test_a_round_stopped_after_the_summary_does_not_change_what_the_next_step_ad
 ) -> None:
     play(run, [*FIVE_STEPS, SUMMARY, replace(SUBMIT, usage=(4100, 10))])
     steps = run.state.steps
-    answered_at_once = step_tokens(run.state)[5]
+    answered_at_once = TokenCounter().count(run.state)[0][5]
     steps.insert(5, replace(steps[5], usage=None))  # the step with the summary has no answer
     steps[6].summaries = []
-    assert step_tokens(run.state)[6].environment == answered_at_once.environment
+    tokens, _ = TokenCounter().count(run.state)
+    assert tokens[6].environment == answered_at_once.environment
     assert answered_at_once.environment
 
 
