@@ -8,9 +8,8 @@ from agent.api.run import Run
 from agent.errors import RunError
 from agent.replay.recording import IN_PROGRESS, Recording
 from agent.replay.replay import open_recording
+from agent.runs import journal
 from agent.runs.folder import RunFolder
-
-_JOURNAL = "journal.jsonl"
 
 
 def open_recording_of(run: "Run | str | os.PathLike[str]", data: Path) -> Recording:
@@ -32,7 +31,7 @@ def open_recording_of(run: "Run | str | os.PathLike[str]", data: Path) -> Record
         folder = RunFolder.open(data, run)
         return open_recording(folder.journal, folder)
     path = arguments.path("run", run)
-    file = path / _JOURNAL if path.is_dir() else path
+    file = path / journal.FILE if path.is_dir() else path
     if not file.is_file():
         raise RunError(f"There is no run and no journal “{str(run)[:200]}”.")
     return open_recording(file)

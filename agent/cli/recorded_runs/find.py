@@ -9,8 +9,6 @@ from agent.events import RunStarted
 from agent.runs import journal
 from agent.runs.folder import RunFolder
 
-_JOURNAL = "journal.jsonl"
-
 
 @dataclass(frozen=True, slots=True)
 class FoundRun:
@@ -33,18 +31,22 @@ def find_run(text: str, data: Path) -> FoundRun:
     if found is None:
         raise RunError(
             f"There is no run “{text[:200]}”. Give the id of a run in {data}, the folder of an "
-            f"exported run, or a {_JOURNAL}."
+            f"exported run, or a {journal.FILE}."
         )
     _check(found.journal)
     return found
 
 
 def _in_folder(path: Path) -> FoundRun | None:
-    file = path / _JOURNAL if path.is_dir() else path
+    file = path / journal.FILE if path.is_dir() else path
     if not file.is_file():
         return None
     folder = file.resolve().parent
-    if file.name == _JOURNAL and folder.parent.name == "runs" and (folder / "run.json").is_file():
+    if (
+        file.name == journal.FILE
+        and folder.parent.name == "runs"
+        and (folder / "run.json").is_file()
+    ):
         return FoundRun(file, RunFolder.open(folder.parents[1], folder.name))
     return FoundRun(file)
 
