@@ -132,14 +132,9 @@ class SuiteInfo(SuiteDescription):
 class Experiment:
     """The definition of an experiment; members and tasks may be added at its end.
 
-    Attributes:
-        task: The task's text; empty if there are suites, whose tasks are in the folder.
-        baseline: The index of the member that the others are compared with; see ``baseline_of``.
-        repetitions: How often each member does each task.
-        concurrency: How many runs at a time, for suites.
-        judge: The model that scores answers, for suites that need one.
-        owner: Its owner; empty for the operator.
-        from_runs: Whether it was made from runs that existed; there is nothing to start then.
+    ``task`` is empty if there are suites, whose tasks are in the folder; ``concurrency`` and
+    ``judge`` are for suites. ``baseline`` is a member's index (see ``baseline_of``), ``owner``
+    empty for the operator. One that was made ``from_runs`` has nothing to start.
     """
 
     id: str = ""

@@ -87,13 +87,10 @@ class RunEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreEntry:
-    """The stored grade of a run's answer; see ``Grade``.
+    """The stored grade (see ``Grade``) of a run's answer, which is known by its hash.
 
+    ``scorer`` is the check, in entries without ``grader``, which are of its first version.
     Comparisons of earlier versions name the value ``score`` and the judge ``model``.
-
-    Attributes:
-        answer: The hash of the answer that was graded; another answer is graded again.
-        scorer: The check; in entries without ``grader``, which are of its first version.
     """
 
     run: str
@@ -165,8 +162,7 @@ class ExperimentFolder(OwnedFolder[Record]):
     def find(cls, places: Iterable[Path], experiment: str, kind: Kind | None = None) -> Self:
         """Open an experiment, of a kind if one is named, in the first data folder that has it.
 
-        Raises:
-            RunError: There is none with this id, or its record cannot be read.
+        Raises ``RunError`` if there is none with this id, or its record cannot be read.
         """
         for data in places:
             path = record_path(data, experiment)

@@ -27,8 +27,7 @@ def parse_member(
 ) -> tuple[Member, dict[str, str]]:
     """Parse a member: ``plain`` or ``sandbox``, and ``key=value`` pairs, separated by commas.
 
-    Returns:
-        The member, with an empty label and model where they are missing, and the ``extra`` pairs.
+    Its label and model are empty where they are missing; the ``extra`` pairs are returned apart.
     """
     label, values = "", {"mode": mode}
     further: dict[str, str] = {}

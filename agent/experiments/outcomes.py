@@ -42,13 +42,9 @@ _NO_METRICS = RunMetrics(rounds=0, prompt="", network="")
 class Outcome:
     """One run of an experiment, as it counts.
 
-    Attributes:
-        outcome: ``infrastructure`` if the engine, the endpoint or the studio failed: this never
-            counts as wrong.
-        reason: Why there is no score, or why it failed.
-        answer: The whole answer of a comparison's run; else empty.
-        labels: What each rater says of it.
-        answers: What models answered to questions about it.
+    It is ``infrastructure``, which never counts as wrong, if the engine, the endpoint or the studio
+    failed. ``reason`` is why there is no score, or why it failed; ``answer`` a comparison's whole
+    one.
     """
 
     entry: RunEntry

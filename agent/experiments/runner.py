@@ -78,9 +78,8 @@ class Progress:
 class Runner:
     """Carries out runs of an experiment.
 
-    Args:
-        model_of: Returns the model of a member that is tested first; None for one that is not.
-        on_progress: Called in any thread, one call at a time.
+    ``model_of`` returns the model of a member that is tested first, None for one that is not;
+    ``on_progress`` is called in any thread, one call at a time.
     """
 
     def __init__(

@@ -19,15 +19,9 @@ _POLL_SECONDS = 0.2
 class Schedule:
     """Planned runs; iterating yields each when it may be started, until all have ended.
 
-    The built-in model answers one run at a time. Thread-safe.
-
-    Args:
-        most: Returns how many may be in progress.
-        stop: Starts no more, and stops those in progress.
-
-    Attributes:
-        problems: Why members were given up, by index.
-        problem: Why all were; empty if not.
+    The built-in model answers one run at a time. ``most`` returns how many may be in progress, and
+    ``stop`` ends them. ``problems`` are why members were given up, by index; ``problem`` is why all
+    were. Thread-safe.
     """
 
     def __init__(
@@ -94,12 +88,9 @@ class Schedule:
     ) -> dict[Key, str]:
         """Test the members' models that were not tested yet, and give up those that fail.
 
-        Args:
-            model_of: Returns a member's model; None for one that is not tested.
-            on_test: Called from any thread with the members that a test concerns.
-
-        Returns:
-            The runs that are not started, and why.
+        ``model_of`` returns a member's model, None for one that is not tested; ``on_test`` is
+        called from any thread with the members that a test concerns. Returns why runs are not
+        started.
         """
         models: dict[int, Model] = {}
         for member in sorted({member for _, member, _ in self._pending}):

@@ -243,9 +243,8 @@ class LiveExperiment:
     def known_overview(self, *, running: bool, fresh: bool, listed: bool) -> dict[str, Any] | None:
         """Return it without tasks and cells as it was described last; None if that is too old.
 
-        Args:
-            fresh: Whether it is wanted as it is now, even if that takes long.
-            listed: Whether only its state and the results of ended runs are shown.
+        ``fresh`` wants it as it is now, even if that takes long; ``listed`` only its state and the
+        results of ended runs.
         """
         known = self._overview
         if known is None:

@@ -48,8 +48,7 @@ def compare_runs(
 ) -> Experiment:
     """Return the definition of a comparison of runs; the first one is the baseline.
 
-    Raises:
-        NotComparable: if their tasks or inputs differ.
+    Raises ``NotComparable`` if their tasks or inputs differ.
     """
     if not 2 <= len(run_ids) <= MAX_MEMBERS:
         raise UsageError(f"Select 2 to {MAX_MEMBERS} runs to compare.")

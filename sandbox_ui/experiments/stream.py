@@ -45,11 +45,9 @@ _CELLS_SECONDS = 0.25
 class ExperimentStream:
     """A follower of one experiment.
 
-    Args:
-        chosen: The runs to follow; None for each member's latest, of a comparison.
-        run_cursors: The journal cursors from which runs are continued.
-        cell_cursor: The cursor from which an evaluation's cells are continued.
-        finish: Returns what this follower may see of a description.
+    ``chosen`` are the runs to follow, None for each member's latest, of a comparison. Runs and an
+    evaluation's cells are continued from their cursors. ``finish`` returns what this follower may
+    see.
     """
 
     def __init__(

@@ -17,11 +17,8 @@ def with_members(
 ) -> tuple[Member, ...]:
     """Return the known members and those of the given ones that are not among them.
 
-    A given member whose label is missing or taken gets one that tells it from the others.
-
-    Args:
-        model: The model of a given member that names none.
-        keyed: Labels of given members with keys of their own, which must stay.
+    A given member whose label is missing or taken gets one that tells it from the others, unless it
+    is ``keyed``: has a key under that label. ``model`` is that of a member that names none.
     """
     bare = [replace(each, label="") for each in known]
     named = [each if each.model or each.base_url else replace(each, model=model) for each in given]
@@ -49,16 +46,10 @@ def grown(
     suites: Sequence[Suite],
     judge: Judge | None = None,
 ) -> Grown:
-    """Return an evaluation with members and tasks that it has not; nothing is written.
+    """Return an evaluation with members (completed) and tasks that it has not; nothing is written.
 
-    Args:
-        members: Members, completed; see ``with_members``.
-        suites: Suites as they are now. Their tasks are added as the known suite is run: its
-            prompt, reading of answers and repetitions stay.
-        judge: Scores the answers of suites that need one, if it has none yet.
-
-    Raises:
-        UsageError: A task with a known id is another one now, or the whole is too large.
+    Tasks are added as their suite is run already: its prompt, reading of answers and repetitions
+    stay. Raises ``UsageError`` if a task with a known id is another one now, or all is too large.
     """
     known = folder.definition
     if known.from_runs:

@@ -23,9 +23,7 @@ _Place = tuple[str, str]
 def merge(folders: Sequence[ExperimentFolder], title: str = "") -> ExperimentFolder:
     """Create an evaluation from the runs of two or more, which must ask and grade alike.
 
-    Raises:
-        UsageError: They are not of one data folder, a suite or a task of the same name differs,
-            or there are too many members or raters.
+    Raises ``UsageError`` if they differ, lie in several data folders, or have too many raters.
     """
     _check_places(folders)
     _check_raters(folders)

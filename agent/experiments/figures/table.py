@@ -51,11 +51,7 @@ def comparison_table(
     figures: Sequence[Figures],
     characters: int | None = None,
 ) -> list[Group]:
-    """Return the groups of rows of a comparison.
-
-    Args:
-        characters: The characters of all documents' texts; None if unknown.
-    """
+    """Return the groups of rows; ``characters`` are those of all documents' texts, if known."""
     outcome = _outcome_rows(comparison, members)
     if comparison.expected is not None:
         outcome += _score_rows(comparison, members, figures)

@@ -70,11 +70,8 @@ def preflight(
 ) -> Preflight:
     """Check what an evaluation needs; models that were not tested are tested, which costs little.
 
-    Args:
-        models: The models of the members, by index; without those that other machines reach.
-        places: The data folders with earlier evaluations, for the estimate.
-        owner: Whose evaluations these are; None for anybody's.
-        done: The number of runs that there are, by suite and member; they are not repeated.
+    ``models`` are by member's index, without those that other machines reach; see ``estimate`` for
+    ``places``, ``owner`` and ``done``.
     """
     stop = stop or Stop()
     expected = estimate(definition, suites, places, concurrency, owner, done)

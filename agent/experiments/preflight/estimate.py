@@ -63,10 +63,8 @@ def estimate(
 ) -> Estimate:
     """Estimate an evaluation from earlier runs of the same suites, models and modes.
 
-    Args:
-        places: The data folders with earlier evaluations.
-        owner: Whose evaluations these are; None for anybody's.
-        done: The number of runs that there are, by suite and member; they are not repeated.
+    ``places`` are the data folders with earlier evaluations, of an ``owner`` if not None. Runs that
+    are ``done``, counted by suite and member, are not repeated.
     """
     folders = [each for place in places for each in ExperimentFolder.all(place, "evaluation")]
     own = [each for each in folders if owner in (None, each.owner)]

@@ -26,8 +26,7 @@ def add_commands(commands: Any) -> None:
 def run_command(options: argparse.Namespace) -> int:
     """Verify an export; return 0 if all its figures are recomputed, 1 with what differs.
 
-    Raises:
-        UsageError: It is no export, or cannot be read.
+    Raises ``UsageError`` if it is no export, or cannot be read.
     """
     from agent.experiments.publish.verify import (  # imports statistics
         MAX_DIFFERENCES,

@@ -30,11 +30,7 @@ _WEIGHT = 0.4  # pixels of a bold text's outline
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A rectangle, or a text with its baseline at ``y``; in pixels.
-
-    Attributes:
-        anchor: Which part of the text is at ``x``.
-    """
+    """A rectangle, or a text with its ``anchor`` at ``x`` and its baseline at ``y``; in pixels."""
 
     kind: Literal["rectangle", "text"]
     x: float

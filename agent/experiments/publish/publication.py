@@ -44,9 +44,8 @@ def published(
 ) -> dict[str, Any]:
     """Return an experiment's description with its runs, its provenance and its columns.
 
-    Args:
-        description: What its reader may see of it; see ``agent.experiments.description``.
-        k: For pass@k and pass^k; None for the largest of which every task has so many runs.
+    ``description`` is what its reader may see of it. ``k`` is that of pass@k and pass^k; None for
+    the largest of which every task has so many runs.
     """
     if k is not None and not 2 <= k <= MAX_REPETITIONS:
         raise UsageError(f"k is a number from 2 to {MAX_REPETITIONS}.")
@@ -81,12 +80,7 @@ def results_of(
 def _provenance(
     folder: ExperimentFolder, description: Mapping[str, Any], rows: Sequence[RunRow], now: float
 ) -> dict[str, Any]:
-    """Return where an experiment's figures come from, as JSON values.
-
-    Args:
-        description: What its reader may see of it.
-        now: The time of the export in seconds since the epoch.
-    """
+    """Return where an experiment's figures come from; ``now`` is the time of the export."""
     ended = [row for row in rows if row.is_done or row.outcome == "infrastructure"]
     times = [row.began for row in ended if row.began]
     judge = description.get("judge") or (description.get("expected") or {}).get("judge")

@@ -97,10 +97,8 @@ def results_by_domain(
 ) -> list[dict[str, Any]]:
     """Return the results of all tasks together, of each domain, and the mean over the domains.
 
-    Args:
-        domains: The domain of each task.
-        baselines: The member that each member is compared with.
-        k: For pass@k and pass^k; None for the largest of which every task has so many runs.
+    ``domains`` has the domain of each task, ``baselines`` the member that each one is compared
+    with; ``k`` is as in ``published``.
     """
     by_member = [defaultdict[int, list[RunRow]](list) for _ in baselines]
     for row in rows:

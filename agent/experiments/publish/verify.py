@@ -48,11 +48,8 @@ _COUNTED: tuple[OutcomeName, ...] = (
 def verify(path: Path) -> tuple[list[str], list[str]]:
     """Return the names of the files that were recomputed, and what differs in them.
 
-    Args:
-        path: The JSON of an export, its archive, its folder, or one of its files beside the JSON.
-
-    Raises:
-        UsageError: It is no export, or cannot be read.
+    ``path`` is an export's JSON, archive or folder, or a file beside the JSON. Raises
+    ``UsageError`` if it is no export, or cannot be read.
     """
     files = _files(path)
     name = _name_of(files, path)
@@ -67,13 +64,8 @@ def verify(path: Path) -> tuple[list[str], list[str]]:
 def verify_data(path: Path, data: Mapping[str, Path]) -> tuple[list[str], list[str]]:
     """Return the suites of an export whose data was compared, and what differs in it.
 
-    Args:
-        path: As for ``verify``.
-        data: The data of each suite, or under "" that of all; see ``suites.load``.
-
-    Raises:
-        UsageError: It is no export, or it does not say which files its tasks were read from.
-        TaskError: The data of a suite is missing.
+    ``data`` is by suite, or under "" that of all. Raises ``UsageError`` if the export does not say
+    which files its tasks were read from, and ``TaskError`` if the data of a suite is missing.
     """
     files = _files(path)
     name = _name_of(files, path)

@@ -15,9 +15,7 @@ DEFINITION = (
 def agreement(raters: Sequence[str], pairs: Iterable[tuple[str, str]]) -> dict[str, Any] | None:
     """Return the agreement of two raters as JSON values; None if no run has labels of both.
 
-    Args:
-        raters: Their names.
-        pairs: Their labels of each run; a pair with an empty label does not count.
+    ``pairs`` are their labels of each run; one with an empty label does not count.
     """
     counts = Counter((one, other) for one, other in pairs if one and other)
     n = counts.total()

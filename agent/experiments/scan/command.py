@@ -30,8 +30,7 @@ _UNCONNECTED = "Name the model that reads the runs: --model MODEL, and its endpo
 def run_command(options: argparse.Namespace, settings: Settings) -> int:
     """Ask about the runs; print answers to stderr as they come, and all of them as JSON Lines.
 
-    Returns:
-        0 if every run has an answer that could be read, 1 if not, 130 if stopped.
+    Returns 0 if every run has an answer that could be read, 1 if not, 130 if stopped.
     """
     key = options.key_file.read_text(encoding="utf-8").strip() if options.key_file else ""
     spec = RunSpec(base_url=options.base_url or None, model=options.model, mode="plain")

@@ -19,12 +19,9 @@ _MAX_BYTES = 256 * 1024**2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A question about runs; ``runs`` are the ids of those that are meant.
+    """A question about runs; ``runs`` are the ids of those that are meant, ``chosen`` their filter.
 
-    Attributes:
-        kind: What an answer is: yes or no, one of the ``categories``, or a quote.
-        base_url: The endpoint's URL; empty for the studio's. Its key is never stored.
-        chosen: The filter that named the runs.
+    ``base_url`` is the endpoint's, empty for the studio's; its key is never stored.
     """
 
     id: str
@@ -45,12 +42,9 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """A model's answer about a run.
+    """A model's answer about a run, empty with an ``error`` if it could not be read.
 
-    Attributes:
-        answer: One of the question's answers, or the quote; empty if it could not be read.
-        step: The cited step; 0 for none.
-        error: Why it could not be read; empty if it could.
+    ``step`` is the cited one; 0 for none.
     """
 
     question: str

@@ -83,13 +83,8 @@ def _is_same(one: Question, other: Question) -> bool:
 class Scanner:
     """Asks a question about the runs that have no answer, several at a time. Thread-safe.
 
-    Args:
-        on_answer: Called, from any thread, with each answer that was stored.
-
-    Attributes:
-        problem: Why it ended before all runs had an answer; empty if it did not, or was stopped.
-        failed: How many runs got no answer.
-        is_over: Whether nothing is asked any more.
+    ``on_answer`` is called, from any thread, with each answer that was stored. ``problem`` is why
+    it ended before all runs had one, empty if it did not or was stopped; ``failed`` runs got none.
     """
 
     def __init__(
