@@ -87,7 +87,7 @@ class RunEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreEntry:
-    """The stored grade (see ``Grade``) of a run's answer, which is known by its hash.
+    """The stored grade (see ``Grade``) of a run's answer; one with another hash is graded again.
 
     ``scorer`` is the check, in entries without ``grader``, which are of its first version.
     Comparisons of earlier versions name the value ``score`` and the judge ``model``.

@@ -40,11 +40,10 @@ _NO_METRICS = RunMetrics(rounds=0, prompt="", network="")
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One run of an experiment, as it counts.
+    """One run of an experiment, as it counts; only a comparison's has its whole ``answer``.
 
-    It is ``infrastructure``, which never counts as wrong, if the engine, the endpoint or the studio
-    failed. ``reason`` is why there is no score, or why it failed; ``answer`` a comparison's whole
-    one.
+    ``infrastructure`` never counts as wrong: the engine, the endpoint or the studio failed.
+    ``reason`` is why it failed, or why there is no score.
     """
 
     entry: RunEntry

@@ -19,9 +19,9 @@ _POLL_SECONDS = 0.2
 class Schedule:
     """Planned runs; iterating yields each when it may be started, until all have ended.
 
-    The built-in model answers one run at a time. ``most`` returns how many may be in progress, and
-    ``stop`` ends them. ``problems`` are why members were given up, by index; ``problem`` is why all
-    were. Thread-safe.
+    The built-in model answers one run at a time, and ``most`` returns how many may be in progress.
+    After ``stop`` no more are started, and those in progress are stopped. ``problems`` say why
+    members were given up, by index, and ``problem`` why all were. Thread-safe.
     """
 
     def __init__(

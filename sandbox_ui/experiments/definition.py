@@ -153,17 +153,11 @@ def _judge_request(judge: Judge | None, base_url: str | None, key: str) -> RunRe
 
 def judge_of(asked: JudgeRequest, settings: Settings) -> Judge:
     """Return a judge as it is stored. Raises ``StudioError``."""
-    url = settings.base_url if asked.base_url is None else asked.base_url
-    return Judge(
-        model=asked.model.strip() or settings.model,
-        base_url=stored_url(url.strip(), settings),
-        prompt=asked.prompt,
-        votes=asked.votes,
-        temperature=asked.temperature,
-        max_tokens=asked.max_tokens,
-        right=asked.right.strip(),
-        wrong=asked.wrong.strip(),
-    )
+    return Judge(**asked.model_dump(exclude={"api_key"}) | {
+        "model": asked.model.strip() or settings.model,
+        "base_url": stored_url(asked.base_url, settings),
+        "right": asked.right.strip(), "wrong": asked.wrong.strip(),
+    })  # fmt: skip
 
 
 def continued(
@@ -241,8 +235,9 @@ def require_models(
             raise UsageError(f"{member.label}: {error}") from error
 
 
-def stored_url(url: str, settings: Settings) -> str:
+def stored_url(url: str | None, settings: Settings) -> str:
     """Return the URL as it is stored: empty for the studio's, and without a query."""
+    url = "" if url is None else url.strip()
     if not url or same_endpoint(url, settings.base_url):
         return ""
     return parse_base_url(url).display_url
@@ -265,7 +260,7 @@ def _parsed(at: int, asked: Mapping[str, Any], settings: Settings) -> tuple[Memb
     url = "" if spec.model == BUILTIN_ID else url
     values = {each.name: getattr(spec, each.name) for each in fields(spec)} | {
         "label": label.strip(),
-        "base_url": stored_url(url.strip(), settings),
+        "base_url": stored_url(url, settings),
         "model": (spec.model or settings.model) if url else BUILTIN_ID,
     }
     return Member(**values), wanted
@@ -274,20 +269,15 @@ def _parsed(at: int, asked: Mapping[str, Any], settings: Settings) -> tuple[Memb
 def _expected_of(asked: ExpectedRequest | None, settings: Settings) -> ExpectedAnswer | None:
     if asked is None:
         return None
-    return ExpectedAnswer(
-        kind=asked.kind,
-        answer=asked.answer,
-        tolerance=asked.tolerance,
-        relative=asked.relative,
-        judge=judge_of(asked.judge, settings) if asked.judge else None,
-    )
+    judge = judge_of(asked.judge, settings) if asked.judge else None
+    return ExpectedAnswer(**asked.model_dump(exclude={"judge"}), judge=judge)
 
 
 def _stored_request(member: Member, given: KeyRequest | None, settings: Settings) -> RunRequest:
     if given is None:
         return _request_of(member, None, "")
     url = given.base_url
-    if url is not None and stored_url(url.strip(), settings) != member.base_url:
+    if url is not None and stored_url(url, settings) != member.base_url:
         raise UsageError(
             f"{member.label}: this is not the endpoint that was used before, "
             f"{member.base_url or 'the studio’s'}."

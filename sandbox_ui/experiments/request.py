@@ -28,12 +28,17 @@ class StrictRequest(BaseModel):
     )
 
 
-class JudgeRequest(StrictRequest):
-    """A judge as a client asks for it."""
+class EndpointRequest(StrictRequest):
+    """A model: its endpoint, None for the studio's, and its key."""
 
     model: str = ""
     base_url: str | None = None
     api_key: str = ""
+
+
+class JudgeRequest(EndpointRequest):
+    """A judge as a client asks for it."""
+
     prompt: str = ""
     votes: int = 1
     temperature: _Number | None = None

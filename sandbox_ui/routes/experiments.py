@@ -7,7 +7,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from anyio.to_thread import run_sync
 from starlette.requests import Request
@@ -34,6 +34,7 @@ from sandbox_ui.experiments.request import (
     ExtendRequest,
     MergeRequest,
     ResumeRequest,
+    StrictRequest,
     parse,
 )
 from sandbox_ui.experiments.selection import NotComparable
@@ -57,6 +58,7 @@ from sandbox_ui.runs.manager import RunManager
 from sandbox_ui.scheduling.limiter import PerUserLimiter
 
 _MAX_AT_ONCE = 2
+_T = TypeVar("_T")
 
 
 def _below(path: str) -> list[str]:
@@ -91,22 +93,17 @@ class ExperimentRoutes(Routes):
     @at("/api/evaluations/check", method="POST")
     async def check_evaluation(self, request: Request) -> Response:
         """Check what an evaluation needs and estimate what it takes, before it is started."""
-        access = get_access(request)
-        asked: Any = parse(EvaluationRequest, await read_json(request))
-        if asked.inputs:
-            await run_sync(access.require_edit, asked.inputs)
-        async with self._limiter.slot(access.limiter_key):
-            return json_response(await run_sync(self._manager.check, asked, access.user))
+        asked, user = await _asked(EvaluationRequest, request)
+        return json_response(await self._limited(request, self._manager.check, asked, user))
 
     @at("/api/evaluations/merge", method="POST")
     async def merge_evaluations(self, request: Request) -> Response:
         """Make one evaluation of the runs of several, which are named by id: ``{"id": …}``."""
-        access = get_access(request)
         asked: Any = parse(MergeRequest, await read_json(request))
         for each in asked.evaluations:
-            await run_sync(access.require_edit_group, each)
-        async with self._limiter.slot(access.limiter_key):
-            merged = await run_sync(self._manager.merge, asked.evaluations, asked.title)
+            await run_sync(get_access(request).require_edit_group, each)
+        merge = self._manager.merge
+        merged = await self._limited(request, merge, asked.evaluations, asked.title)
         return json_response({"id": merged}, 201)
 
     @at("/api/evaluations/{experiment}/extend", method="POST")
@@ -122,21 +119,18 @@ class ExperimentRoutes(Routes):
     async def _extend(
         self, request: Request, function: Callable[[str, ExtendRequest, User], dict[str, Any]]
     ) -> Response:
-        access = get_access(request)
-        asked: Any = parse(ExtendRequest, await read_json(request))
-        if asked.inputs:
-            await run_sync(access.require_edit, asked.inputs)
-        async with self._limiter.slot(access.limiter_key):
-            return json_response(await run_sync(function, _id(request), asked, access.user))
+        asked, user = await _asked(ExtendRequest, request)
+        return json_response(await self._limited(request, function, _id(request), asked, user))
 
     async def _create(self, kind: type[ExperimentRequest], request: Request) -> Response:
-        access = get_access(request)
-        user = access.user
-        asked: Any = parse(kind, await read_json(request))
-        if asked.inputs:
-            await run_sync(access.require_edit, asked.inputs)
-        async with self._limiter.slot(access.limiter_key):
-            return json_response({"id": await run_sync(self._manager.create, asked, user)}, 201)
+        asked, user = await _asked(kind, request)
+        created = await self._limited(request, self._manager.create, asked, user)
+        return json_response({"id": created}, 201)
+
+    async def _limited(self, request: Request, work: Callable[..., _T], *arguments: Any) -> _T:
+        """Carry out slow work of a user, a little at a time."""
+        async with self._limiter.slot(get_access(request).limiter_key):
+            return await run_sync(work, *arguments)
 
     @at("/api/comparisons/from-runs", method="POST")
     async def create_from_runs(self, request: Request) -> Response:
@@ -307,6 +301,14 @@ class ExperimentRoutes(Routes):
     ) -> dict[str, Any]:
         described = await run_sync(describe, _id(request))
         return await run_sync(_for_reader, described, get_access(request), _id(request))
+
+
+async def _asked(kind: type[StrictRequest], request: Request) -> tuple[Any, User]:
+    """Return what a user asks for; the draft with its inputs must be theirs."""
+    access, asked = get_access(request), parse(kind, await read_json(request))
+    if asked.inputs:
+        await run_sync(access.require_edit, asked.inputs)
+    return asked, access.user
 
 
 def _id(request: Request) -> str:

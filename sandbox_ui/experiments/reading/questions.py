@@ -20,20 +20,12 @@ from sandbox_ui.auth.user import User
 from sandbox_ui.experiments.definition import stored_url
 from sandbox_ui.experiments.live_experiment import LiveExperiment
 from sandbox_ui.experiments.manager import ExperimentManager
-from sandbox_ui.experiments.request import Few, StrictRequest
+from sandbox_ui.experiments.request import EndpointRequest, Few
 from sandbox_ui.runs.service import RunRequest, model_for
 
 _MAX_RUNNING = 3
 """How many questions about one user's evaluations are in progress at a time."""
 _log = logging.getLogger(__name__)
-
-
-class EndpointRequest(StrictRequest):
-    """The model that is asked: its endpoint, None for the studio's, and its key."""
-
-    model: str = ""
-    base_url: str | None = None
-    api_key: str = ""
 
 
 class QuestionRequest(EndpointRequest):
@@ -70,8 +62,7 @@ class Questions:
         """Ask about the runs that have no answer yet, with the key of the question's endpoint."""
         live = self._experiments.own(experiment)
         known = _known(live, question)
-        url = self._settings.base_url if request.base_url is None else request.base_url
-        if stored_url(url.strip(), self._settings) != known.base_url:
+        if stored_url(request.base_url, self._settings) != known.base_url:
             named = known.base_url or "the studio’s"
             raise RunError(f"Connect the endpoint that was asked before, {named}, and try again.")
         endpoint = request.model_copy(update={"model": known.model})
@@ -103,12 +94,11 @@ class Questions:
             for row in described["cells"] for cell in row for run in cell["runs"]
             if run["run"] in chosen and run["outcome"] not in ("running", "waiting")
         ]  # fmt: skip
-        url = self._settings.base_url if request.base_url is None else request.base_url
         question = Question(
             id="", text=request.text.strip(), kind=request.kind,
             categories=tuple(each.strip() for each in request.categories),
             model=request.model.strip() or self._settings.model,
-            base_url=stored_url(url.strip(), self._settings),
+            base_url=stored_url(request.base_url, self._settings),
             chosen=request.filter, runs=tuple(ended),
         )  # fmt: skip
         return planned(live.folder, question)
