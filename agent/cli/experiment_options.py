@@ -2,14 +2,12 @@
 
 import argparse
 from pathlib import Path
-from typing import Any
 
-from agent.grading.checks import OFFERED
 from agent.models.parameters import PARAMETERS
-from agent.util.cli_types import positive_int
+from agent.settings import load
+from agent.util.cli_types import Command, positive_int
 
 MERGE = "eval merge"
-COMMANDS = ("compare", "eval", MERGE)
 _MEMBER = "model=NAME,base-url=URL,max-steps=N,temperature=T,label=TEXT,key-file=FILE"
 _JUDGE = (
     "model=NAME,base-url=URL,votes=N,temperature=T,max-tokens=N,prompt-file=FILE,right=WORD,"
@@ -18,18 +16,9 @@ _JUDGE = (
 _BY_SUITE = "[SUITE=]N[,SUITE=N]"
 
 
-def add_commands(commands: Any) -> None:
-    """Add the commands to the parser's subcommands."""
-    _add_compare(
-        commands.add_parser("compare", help="compare models, modes and settings on one task")
-    )
-    _add_eval(
-        commands.add_parser("eval", help="evaluate models on suites of tasks with known answers")
-    )
-    _add_merge(commands.add_parser(MERGE, help="make one table of the runs of several evaluations"))
-
-
 def _add_compare(parser: argparse.ArgumentParser) -> None:
+    from agent.grading.checks import OFFERED  # of this command only
+
     add = parser.add_argument
     add("task", metavar="TASK", help="the task for the models")
     add("--input", metavar="PATH", action="append", default=[], type=Path,
@@ -122,3 +111,16 @@ def _add_shared(
     add("--output", metavar="DIR", type=Path,
         help="folder for the table, the figure and the report")  # fmt: skip
     add("--judge", metavar="MODEL", default="", help=f"{judge}: {_JUDGE}")
+
+
+def _run(options: argparse.Namespace) -> int:
+    from agent.cli import experiments  # imports Docker's client
+
+    return experiments.run_command(options, load())
+
+
+COMMANDS = (
+    Command("compare", "compare models, modes and settings on one task", _add_compare, _run),
+    Command("eval", "evaluate models on suites of tasks with known answers", _add_eval, _run),
+    Command(MERGE, "make one table of the runs of several evaluations", _add_merge, _run),
+)

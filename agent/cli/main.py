@@ -10,8 +10,8 @@ from agent.cli import experiment_options, models, score
 from agent.cli.recorded_runs import commands as recorded_runs
 from agent.cli.startup import STOPPED, begin_collection
 from agent.errors import AddressUnusable, StudioError
-from agent.experiments.publish import cli as publishing
-from agent.experiments.scan import cli as scanning
+from agent.experiments.publish.cli import VERIFY
+from agent.experiments.scan.cli import SCAN
 from agent.models import parameters
 from agent.run_fields import add_option
 from agent.sandbox.network.policy import NetworkPolicy
@@ -19,14 +19,9 @@ from agent.settings import Settings, load
 from agent.tasks import cli as tasks
 from agent.train import cli as training
 from agent.train.rollouts import cli as rollouts
+from agent.util.cli_types import Command, CommandParser
 
 ADDRESS_UNUSABLE = 4  # the exit code if the page cannot be served at its address
-_WITH_SETTINGS = {
-    "models": models.run_command,
-    scanning.SCAN: scanning.run_command,
-    "rollout": rollouts.run_command,
-    "score": score.run_command,
-}
 
 CREDENTIALS = {
     "password": "ask for a password and print a line for STUDIO_USERS",
@@ -34,7 +29,6 @@ CREDENTIALS = {
 }
 """Commands of the page's package, which ``app.py`` passes on: credentials of its users."""
 
-_TWO_WORDS = (training.REPORT, experiment_options.MERGE, publishing.VERIFY, scanning.SCAN)
 Serve = Callable[[Settings], None]
 
 
@@ -45,22 +39,13 @@ def create_parser(*, with_page: bool) -> argparse.ArgumentParser:
         description="Give a language model a computer and watch it work.",
         epilog="Environment variables set endpoint, key and limits; see docs/settings.md.",
     )
-    commands = root.add_subparsers(dest="command", metavar="COMMAND")
+    commands = root.add_subparsers(dest="command", metavar="COMMAND", parser_class=CommandParser)
     if with_page:
         commands.add_parser("serve", help="serve the page (the default command)")
         for name, does in CREDENTIALS.items():
             commands.add_parser(name, help=does)
-    commands.add_parser("build", help="build the sandbox image if it is missing")
-    _add_run(commands.add_parser("run", help="run a task without the page"))
-    experiment_options.add_commands(commands)
-    publishing.add_commands(commands)
-    scanning.add_commands(commands)
-    models.add_command(commands)
-    recorded_runs.add_commands(commands)
-    tasks.add_commands(commands)
-    score.add_command(commands)
-    rollouts.add_command(commands)
-    training.add_commands(commands)
+    for each in COMMANDS.values():
+        commands.add_parser(each.name, help=each.help, add_options=each.add_options)
     return root
 
 
@@ -123,29 +108,10 @@ def _parse(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.Na
 def _execute(
     options: argparse.Namespace, serve: Serve | None, parser: argparse.ArgumentParser
 ) -> int:
-    if options.command == "run":
-        from agent.cli.run import run_task  # imports Docker's client
-
-        return run_task(options, load())
-    begin_collection()
-    if options.command == "build":
-        from agent.cli.build import build_image  # imports Docker's client
-
-        return build_image(load())
-    if options.command in tasks.COMMANDS:
-        return tasks.run_command(options)
-    if options.command in _WITH_SETTINGS:
-        return _WITH_SETTINGS[options.command](options, load())
-    if options.command in recorded_runs.COMMANDS:
-        return recorded_runs.run_command(options, load())
-    if options.command in ("train", training.REPORT):
-        return (training.train if options.command == "train" else training.report)(options)
-    if options.command == publishing.VERIFY:
-        return publishing.run_command(options)
-    if options.command in experiment_options.COMMANDS:
-        from agent.cli import experiments  # imports Docker's client
-
-        return experiments.run_command(options, load())
+    if options.command != "run":  # which begins it once all is imported
+        begin_collection()
+    if options.command in COMMANDS:
+        return COMMANDS[options.command].run(options)
     if serve is not None:
         serve(load())
         return 0
@@ -157,4 +123,27 @@ def _words(arguments: Sequence[str] | None) -> list[str]:
     """Return the arguments (None: the process's own), commands of two words as one."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     name = " ".join(words[:2])
-    return [name, *words[2:]] if name in _TWO_WORDS else words
+    return [name, *words[2:]] if name in COMMANDS else words
+
+
+def _build(_: argparse.Namespace) -> int:
+    from agent.cli.build import build_image  # imports Docker's client
+
+    return build_image(load())
+
+
+def _run(options: argparse.Namespace) -> int:
+    from agent.cli.run import run_task  # imports Docker's client
+
+    return run_task(options, load())
+
+
+COMMANDS = {
+    each.name: each
+    for each in (
+        Command("build", "build the sandbox image if it is missing", lambda _: None, _build),
+        Command("run", "run a task without the page", _add_run, _run),
+        *experiment_options.COMMANDS, VERIFY, SCAN, models.MODELS, *recorded_runs.COMMANDS,
+        *tasks.COMMANDS, score.SCORE, rollouts.ROLLOUT, *training.COMMANDS,
+    )
+}  # fmt: skip

@@ -9,13 +9,12 @@ from agent.models.errors.failures import with_key_variables
 from agent.models.parameters import add_options, checked_values
 from agent.models.passport.passport import as_text
 from agent.models.passport.store import PassportStore
-from agent.settings import Settings
+from agent.settings import Settings, load
+from agent.util.cli_types import Command
 from agent.util.text import sanitize
 
 
-def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the command to the parser."""
-    models = commands.add_parser("models", help="test a model: what it can do at its endpoint")
+def _add_actions(models: argparse.ArgumentParser) -> None:
     tests = models.add_subparsers(dest="action", metavar="ACTION", required=True)
     test = tests.add_parser("test", help="test a model with two short turns, and keep the result")
     add = test.add_argument
@@ -49,3 +48,9 @@ def run_command(options: argparse.Namespace, settings: Settings) -> int:
         if not test.passport.model and test.models:
             print("\n".join(test.models))
     return 0 if test.works else 1
+
+
+MODELS = Command(
+    "models", "test a model: what it can do at its endpoint", _add_actions,
+    lambda options: run_command(options, load()),
+)  # fmt: skip

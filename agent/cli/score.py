@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from agent.cli.startup import UNSCORED
 from agent.errors import UsageError
-from agent.settings import Settings
+from agent.settings import Settings, load
+from agent.util.cli_types import Command
 from agent.util.text import plural
 
 if TYPE_CHECKING:
@@ -17,9 +18,7 @@ if TYPE_CHECKING:
     from agent.tasks.task import TaskRecord
 
 
-def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the command to the parser."""
-    score = commands.add_parser("score", help="compute the rewards of answers")
+def _add_options(score: argparse.ArgumentParser) -> None:
     add = score.add_argument
     add("tasks", metavar="TASKS", type=Path,
         help="JSON Lines file, one task per line; with --suite the suite's data")  # fmt: skip
@@ -93,3 +92,9 @@ def _graded(
             missing[found.reason if found else "stopped"] += 1
         else:
             yield task, answer, found.score
+
+
+SCORE = Command(
+    "score", "compute the rewards of answers", _add_options,
+    lambda options: run_command(options, load()),
+)  # fmt: skip

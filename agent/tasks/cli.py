@@ -5,22 +5,18 @@ import sys
 from pathlib import Path
 
 from agent.output_folder import check_file
-from agent.util.cli_types import positive_int
+from agent.util.cli_types import Command, positive_int
 from agent.util.text import plural
 
 SPLITS = ("train", "wording", "names", "family")
 FILE_TASK_SPLITS = ("train", "parameters", "wording")
 
 
-def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the commands to the argument parser."""
-    document_tasks = commands.add_parser(
-        "document-tasks", help="generate questions about documents, with their answers"
-    )
-    add = document_tasks.add_argument
+def _add_document_tasks(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
     add("--split", choices=SPLITS, default="train",
          help="train, or what is held out of training: wording, names or a family")  # fmt: skip
-    _add_generator_options(document_tasks)
+    _add_generator_options(parser)
     add("--level", metavar="N", type=int, choices=range(1, 6), action="append",
          help="difficulty from 1 to 5; repeatable (default: all in turn)")  # fmt: skip
     add(
@@ -29,12 +25,6 @@ def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
         type=Path,
         required=True,
         help="file to write: JSON Lines, one task per line",
-    )
-    _add_file_tasks(
-        commands.add_parser(
-            "file-tasks",
-            help="generate tasks to create, edit or convert files, with their solutions",
-        )
     )
 
 
@@ -59,11 +49,6 @@ def _add_file_tasks(parser: argparse.ArgumentParser) -> None:
     _add_generator_options(parser)
     add("--demonstrations", metavar="FILE", type=Path, required=True,
          help="file to write: JSON Lines, one conversation per task that solves it")  # fmt: skip
-
-
-def run_command(args: argparse.Namespace) -> int:
-    """Run one of these commands; return exit status 0."""
-    return COMMANDS[args.command](args)
 
 
 def run_file_tasks(args: argparse.Namespace) -> int:
@@ -92,4 +77,9 @@ def run_document_tasks(args: argparse.Namespace) -> int:
     return 0
 
 
-COMMANDS = {"document-tasks": run_document_tasks, "file-tasks": run_file_tasks}
+COMMANDS = (
+    Command("document-tasks", "generate questions about documents, with their answers",
+            _add_document_tasks, run_document_tasks),
+    Command("file-tasks", "generate tasks to create, edit or convert files, with their solutions",
+            _add_file_tasks, run_file_tasks),
+)  # fmt: skip

@@ -9,9 +9,8 @@ from pathlib import Path
 from agent.errors import TrainError
 from agent.installation import pip_install
 from agent.output_folder import check_file
+from agent.util.cli_types import Command
 from agent.util.signals import interrupt_once
-
-REPORT = "train report"  # the command that compares trainings
 
 _REQUIRED_PACKAGES = (
     "torch",
@@ -26,20 +25,16 @@ _REQUIRED_PACKAGES = (
 )
 
 
-def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the commands to the parser."""
-    _add_train(commands)
-    report_ = commands.add_parser(REPORT, help="compare the results of trainings")
-    report_.add_argument("groups", metavar="NAME=DIR,DIR", nargs="+",
-                         help="training folders that differ only in their seed")  # fmt: skip
-    report_.add_argument(
+def _add_report(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("groups", metavar="NAME=DIR,DIR", nargs="+",
+                        help="training folders that differ only in their seed")  # fmt: skip
+    parser.add_argument(
         "--chart", metavar="FILE", type=Path, help="write a chart of the rewards (PNG, SVG, PDF)"
     )
 
 
-def _add_train(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    train = commands.add_parser("train", help="train a model in the sandbox")
-    add = train.add_argument
+def _add_train(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
     add("recipe", metavar="RECIPE", help="builtin, cpu, gpu, paper, or a YAML file")
     add("--output", metavar="DIR", type=Path,
          help="folder for the results (default: training-RECIPE)")  # fmt: skip
@@ -101,3 +96,9 @@ def check_installed() -> None:
         raise TrainError(
             f"Training needs {', '.join(missing)}: {pip_install('requirements-train.txt')}"
         )
+
+
+COMMANDS = (
+    Command("train", "train a model in the sandbox", _add_train, train),
+    Command("train report", "compare the results of trainings", _add_report, report),
+)

@@ -5,10 +5,9 @@ from pathlib import Path
 
 from agent.models import parameters
 from agent.run_fields import add_option
-from agent.settings import Settings
-from agent.util.cli_types import megabytes, natural_number
+from agent.settings import load
+from agent.util.cli_types import Command, megabytes, natural_number
 
-COMMANDS = ("export", "fork", "import", "replay")
 FORMATS = (
     "trajectory", "markdown", "csv", "atif", "messages", "anthropic", "sts", "otel", "report",
 )  # fmt: skip
@@ -17,37 +16,6 @@ FORMATS = (
 # Further formats, of comparisons and evaluations: ``agent.cli.recorded_runs.tables``
 TABLE_FORMATS = ("json", "tex", "svg", "png")
 RUN_HELP = "id of a run in the data folder, an exported folder, or a journal.jsonl"
-
-
-def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the commands to the argument parser."""
-    _add_export(commands.add_parser("export", help="write a recorded run in another format"))
-    _add_fork(commands.add_parser("fork", help="start a run from a step of another one"))
-    _add_replay(
-        commands.add_parser("replay", help="execute a run's recorded calls again and compare")
-    )
-    _add_import(
-        commands.add_parser("import", help="make runs of exported ones and of other tools' traces")
-    )
-
-
-def run_command(options: argparse.Namespace, settings: Settings) -> int:
-    """Execute one of the commands; return the exit code."""
-    if options.command == "fork":
-        from agent.cli.recorded_runs.fork import fork_run
-
-        return fork_run(options, settings)
-    if options.command == "replay":
-        from agent.cli.recorded_runs.replay import replay_run
-
-        return replay_run(options, settings)
-    if options.command == "import":
-        from agent.cli.recorded_runs.import_traces import import_traces
-
-        return import_traces(options, settings)
-    from agent.cli.recorded_runs.export import export_run
-
-    return export_run(options, settings)
 
 
 def _add_import(parser: argparse.ArgumentParser) -> None:
@@ -112,3 +80,36 @@ def _add_replay(parser: argparse.ArgumentParser) -> None:
     add("--overwrite", action="store_true",
         help="replace the results of another run in that folder")  # fmt: skip
     add("--json", action="store_true", help="write the events to stdout as JSON Lines")
+
+
+def _export(options: argparse.Namespace) -> int:
+    from agent.cli.recorded_runs.export import export_run
+
+    return export_run(options, load())
+
+
+def _fork(options: argparse.Namespace) -> int:
+    from agent.cli.recorded_runs.fork import fork_run
+
+    return fork_run(options, load())
+
+
+def _replay(options: argparse.Namespace) -> int:
+    from agent.cli.recorded_runs.replay import replay_run
+
+    return replay_run(options, load())
+
+
+def _import(options: argparse.Namespace) -> int:
+    from agent.cli.recorded_runs.import_traces import import_traces
+
+    return import_traces(options, load())
+
+
+COMMANDS = (
+    Command("export", "write a recorded run in another format", _add_export, _export),
+    Command("fork", "start a run from a step of another one", _add_fork, _fork),
+    Command("replay", "execute a run's recorded calls again and compare", _add_replay, _replay),
+    Command("import", "make runs of exported ones and of other tools' traces", _add_import,
+            _import),
+)  # fmt: skip

@@ -2,16 +2,12 @@
 
 import argparse
 from pathlib import Path
-from typing import Any
 
+from agent.util.cli_types import Command
 from agent.util.text import plural, sanitize
 
-VERIFY = "eval verify"
 
-
-def add_commands(commands: Any) -> None:
-    """Add the command to the parser's subcommands."""
-    parser = commands.add_parser(VERIFY, help="recompute an export's figures from its runs")
+def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file", metavar="FILE", type=Path,
         help="the JSON of an export, its zip, its folder, or one of its files beside the JSON",
@@ -62,3 +58,8 @@ def _paths(texts: list[str]) -> dict[str, Path]:
         )
         for name, equals, path in pairs
     }
+
+
+VERIFY = Command(
+    "eval verify", "recompute an export's figures from its runs", _add_options, run_command
+)

@@ -2,16 +2,12 @@
 
 import argparse
 from pathlib import Path
-from typing import Any
 
-from agent.settings import Settings
-
-SCAN = "eval scan"
+from agent.settings import load
+from agent.util.cli_types import Command
 
 
-def add_commands(commands: Any) -> None:
-    """Add the command to the parser's subcommands."""
-    parser = commands.add_parser(SCAN, help="ask a model a question about an evaluation's runs")
+def _add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("evaluation", metavar="EVALUATION", help="the evaluation's id")
     add("question", metavar="QUESTION", help="the question; the same one again goes on")
@@ -31,8 +27,10 @@ def add_commands(commands: Any) -> None:
     add("--yes", action="store_true", help="start without asking; the estimate is printed")
 
 
-def run_command(options: argparse.Namespace, settings: Settings) -> int:
-    """Ask about the runs; see ``command.run_command``."""
-    from agent.experiments.scan.command import run_command as run  # imports models
+def _run(options: argparse.Namespace) -> int:
+    from agent.experiments.scan.command import run_command  # imports models
 
-    return run(options, settings)
+    return run_command(options, load())
+
+
+SCAN = Command("eval scan", "ask a model a question about an evaluation's runs", _add_options, _run)

@@ -19,8 +19,8 @@ from agent.models.passport.store import PassportStore
 from agent.models.resolve import resolve_model
 from agent.run_fields import add_option
 from agent.sandbox.network.policy import NetworkPolicy
-from agent.settings import Settings
-from agent.util.cli_types import positive_int
+from agent.settings import Settings, load
+from agent.util.cli_types import Command, positive_int
 from agent.util.signals import stop_on_signals
 from agent.util.stop import Stop
 
@@ -37,9 +37,7 @@ NOT_CONNECTED = (
 )
 
 
-def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the command to the parser."""
-    rollout = commands.add_parser("rollout", help="run a model on many tasks in parallel")
+def _add_options(rollout: argparse.ArgumentParser) -> None:
     add = rollout.add_argument
     add("tasks", metavar="TASKS", type=Path,
          help="JSON Lines file, one task per line; with --suite the suite's data")  # fmt: skip
@@ -174,3 +172,9 @@ def _rollout_plan(args: argparse.Namespace, settings: Settings, model: Model) ->
         network=NetworkPolicy() if args.sandbox == "process" else args.network,
         repeat=args.repeat,
     )
+
+
+ROLLOUT = Command(
+    "rollout", "run a model on many tasks in parallel", _add_options,
+    lambda options: run_command(options, load()),
+)  # fmt: skip

@@ -1,6 +1,5 @@
 """What the command ``models test`` prints."""
 
-import argparse
 from pathlib import Path
 
 import pytest
@@ -23,9 +22,8 @@ def test_what_a_server_says_cannot_control_the_terminal(
     )  # fmt: skip
     test = probe.EndpointTest([], passport, passport.problem)
     monkeypatch.setattr(probe, "check_endpoint", lambda _: test)
-    parser = argparse.ArgumentParser()
-    models.add_command(parser.add_subparsers())
-    options = parser.parse_args(["models", "test", "m", "--base-url", passport.base_url])
+    words = ["models", "test", "m", "--base-url", passport.base_url]
+    options = create_parser(with_page=False).parse_args(words)
     assert models.run_command(options, Settings(data=tmp_path)) == 1
     printed = capsys.readouterr()
     assert "was refused" in printed.out
