@@ -6,7 +6,7 @@ the table in docs/settings.md is generated from them.
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, cast
 
@@ -361,24 +361,3 @@ def _check_prices(settings: Settings) -> None:
             "STUDIO_PRICE_PROMPT and STUDIO_PRICE_GENERATED must both be set where money is to "
             "be counted."
         )
-
-
-def to_markdown() -> str:
-    """Return the settings as a Markdown table for docs/settings.md."""
-    rows = ["| variable | default | what |", "|---|---|---|"]
-    for item in fields(Settings):
-        default = (
-            ""
-            if item.default in ("", None, (), MISSING)
-            else f"`{_format_default(item.name, item.default)}`"
-        )
-        rows.append(f"| `{item.metadata['key']}` | {default} | {item.metadata['doc']} |")
-    return "\n".join(rows)
-
-
-def _format_default(name: str, value: Any) -> str:
-    if name in ("memory", "disk", "max_output_bytes", "blob_store_bytes", "examples_bytes"):
-        return f"{value // 1024**3} GB" if value >= 1024**3 else f"{value // 1024**2} MB"
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -79,11 +79,6 @@ class RunQueue:
         """Number of active runs."""
         return len(self._active)
 
-    @property
-    def waiting_count(self) -> int:
-        """Number of waiting runs."""
-        return len(self._waiting)
-
     def count_active(self, owner: str | None) -> int:
         """Return the number of a user's active runs; of all users' for None."""
         return _count(self._active, owner)

@@ -239,18 +239,3 @@ def codebook() -> Iterator[tuple[str, str, str, str]]:
     for table, columns in TABLES.items():
         for each in columns:
             yield table, each.key, each.title, each.definition
-
-
-def as_documentation() -> str:
-    """Return the definitions as they are in docs/publishing.md."""
-    titles = {
-        "runs": "A run", "domains": "A member’s result in a domain",
-        "tasks": "A member’s result of a task",
-        "answers": "A model’s answer to a question about a run",
-    }  # fmt: skip
-    parts = list[str]()
-    for table, columns in TABLES.items():
-        rows = [f"| `{each.key}` | {each.title} | {each.definition} |" for each in columns]
-        head = ["| column | name | definition |", "|---|---|---|"]
-        parts.append("\n".join([f"### {titles[table]} (`{table}`)", "", *head, *rows]) + "\n")
-    return "\n".join(parts)

@@ -33,7 +33,7 @@ def test_the_queue_is_first_in_first_out_up_to_the_limit(tmp_path: Path) -> None
     queue = RunQueue(2)
     tickets = [queue.enter() for _ in range(4)]
     assert [is_active(ticket) for ticket in tickets] == [True, True, False, False]
-    assert (queue.active_count, queue.waiting_count) == (2, 2)
+    assert (queue.active_count, queue.count_waiting(None)) == (2, 2)
     tickets[1].leave()
     tickets[1].leave()
     assert [is_active(ticket) for ticket in tickets] == [True, False, True, False]
@@ -61,7 +61,7 @@ def test_a_user_with_many_runs_does_not_block_others() -> None:
         order.append(active)
         waiting.pop(active).leave()
     assert order == ["a0", "b0", "c0", "a1", "b1", "a2", "a3"]
-    assert (queue.active_count, queue.waiting_count) == (0, 0)
+    assert (queue.active_count, queue.count_waiting(None)) == (0, 0)
 
 
 def test_the_user_with_fewer_active_runs_is_next(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_every_waiting_run_starts_despite_others_leaving() -> None:
     assert len(done) == 60
     assert done.count(True) >= 48
     assert max(active_counts) <= 3
-    assert (queue.active_count, queue.waiting_count) == (0, 0)
+    assert (queue.active_count, queue.count_waiting(None)) == (0, 0)
 
 
 # Runs in the queue

@@ -331,7 +331,7 @@ def test_pinned_runs_are_cards_with_a_picture_above_the_list(studio: LocalStudio
 
 def test_an_active_run_is_updated_in_the_list_and_cannot_be_deleted(studio: LocalStudio) -> None:
     runs = studio.routes.services.runs
-    while not runs.admission.queue.waiting_count:
+    while not runs.admission.queue.count_waiting(None):
         runs.admission.queue.enter()
     run = runs.create_draft()
     task = Task("Wait a while", prompts.get_bundled("general"))

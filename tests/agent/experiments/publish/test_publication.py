@@ -18,7 +18,7 @@ from agent.events import SandboxReady, encode
 from agent.experiments.description import describe
 from agent.experiments.experiment import Judge
 from agent.experiments.folder import ExperimentFolder
-from agent.experiments.publish.columns import RUN_COLUMNS, TABLES, as_documentation, codebook
+from agent.experiments.publish.columns import RUN_COLUMNS, TABLES, codebook
 from agent.experiments.publish.exports import export
 from agent.experiments.publish.publication import published
 from agent.experiments.publish.rows import RunRow
@@ -195,6 +195,21 @@ def test_the_archive_has_all_formats_and_is_always_the_same(tmp_path: Path) -> N
         assert {"evaluation.json", "evaluation.runs.csv", "evaluation.columns.csv"} <= set(
             archive.namelist()
         )  # fmt: skip
+
+
+def as_documentation() -> str:
+    """Return the definitions as they are in docs/publishing.md."""
+    titles = {
+        "runs": "A run", "domains": "A member’s result in a domain",
+        "tasks": "A member’s result of a task",
+        "answers": "A model’s answer to a question about a run",
+    }  # fmt: skip
+    parts = list[str]()
+    for table, columns in TABLES.items():
+        rows = [f"| `{each.key}` | {each.title} | {each.definition} |" for each in columns]
+        head = ["| column | name | definition |", "|---|---|---|"]
+        parts.append("\n".join([f"### {titles[table]} (`{table}`)", "", *head, *rows]) + "\n")
+    return "\n".join(parts)
 
 
 def test_the_documentation_has_the_definitions() -> None:
