@@ -13,6 +13,22 @@ class Column:
     definition: str
 
 
+def _capability_columns(parsed: str = "") -> tuple[Column, ...]:
+    """Return the columns of capability use; the first ones' keys begin with ``parsed``."""
+    used = {
+        "external": ("External resources", "used the network or installed packages"),
+        "files": ("File management", "managed files"),
+        "computation": ("Computation", "computed"),
+    }
+    by_patterns = "The same share by the paper’s patterns."
+    return (
+        *(Column(f"{parsed}{key}", title, f"Share of turns that {does}, parsed and observed.")
+          for key, (title, does) in used.items()),
+        *(Column(f"paper_{key}", f"{title}, the paper’s patterns", by_patterns)
+          for key, (title, _) in used.items()),
+    )  # fmt: skip
+
+
 RUN_COLUMNS = (
     Column("task", "Task number", "The task’s place in the experiment, from 0."),
     Column("task_id", "Task", "The task’s id in its suite."),
@@ -65,16 +81,7 @@ RUN_COLUMNS = (
            "Seconds in the queue, until the sandbox had started, and before repeated requests."),
     Column("total_seconds", "Seconds", "Seconds from the task to the end, with all waiting."),
     Column("cost", "Cost", "In the unit of the configured price; empty without one."),
-    Column("external", "External resources",
-           "Share of turns that used the network or installed packages, parsed and observed."),
-    Column("files", "File management", "Share of turns that managed files, parsed and observed."),
-    Column("computation", "Computation", "Share of turns that computed, parsed and observed."),
-    Column("paper_external", "External resources, the paper’s patterns",
-           "The same share by the paper’s patterns."),
-    Column("paper_files", "File management, the paper’s patterns",
-           "The same share by the paper’s patterns."),
-    Column("paper_computation", "Computation, the paper’s patterns",
-           "The same share by the paper’s patterns."),
+    *_capability_columns(),
     Column("marks", "Marks",
            "What a reader must know: settings that did not reach the model, a cut conversation."),
     Column("rater_1", "First rater", "Who began to label runs first; empty if nobody did."),
@@ -152,18 +159,7 @@ RESULT_COLUMNS = (
     Column("throughput", "Throughput",
            "The baseline’s seconds in model and sandbox per run / the member’s: above 1, the "
            "member is faster."),
-    Column("parsed_external", "External resources",
-           "Share of turns that used the network or installed packages, parsed and observed."),
-    Column("parsed_files", "File management",
-           "Share of turns that managed files, parsed and observed."),
-    Column("parsed_computation", "Computation",
-           "Share of turns that computed, parsed and observed."),
-    Column("paper_external", "External resources, the paper’s patterns",
-           "The same share by the paper’s patterns."),
-    Column("paper_files", "File management, the paper’s patterns",
-           "The same share by the paper’s patterns."),
-    Column("paper_computation", "Computation, the paper’s patterns",
-           "The same share by the paper’s patterns."),
+    *_capability_columns("parsed_"),
     Column("k", "k", "The k of the columns that follow; empty if no task has several runs."),
     Column("passAt", "pass@k",
            "Probability that at least one of k runs of a task is right, mean over the tasks with k "
