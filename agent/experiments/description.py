@@ -35,8 +35,7 @@ from agent.experiments.reading.filters import (
 from agent.experiments.scan.description import answers_of_run, fields_of, questions_to_json
 from agent.experiments.suite import EvalTask
 from agent.experiments.suites import presets
-from agent.grading.checks import CHECKS
-from agent.grading.grade import is_right
+from agent.grading.checks import CHECKS, is_right
 from agent.models.builtin.install import BUILTIN_ID, BUILTIN_NAME
 from agent.models.parameters import camel_case
 from agent.runs.metrics.run_metrics import provenance_of

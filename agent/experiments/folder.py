@@ -27,7 +27,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Self
@@ -65,7 +65,9 @@ class Record(OwnedRecord):
     stopped: bool = False
 
 
-_RECORD = TypeAdapter(Record)
+@cache  # on first use: it is slow to build
+def _record_adapter() -> TypeAdapter[Record]:
+    return TypeAdapter(Record)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,7 +172,7 @@ class ExperimentFolder(OwnedFolder[Record]):
                 continue
             unreadable = f"The record of {path.stem} {experiment} cannot be read."
             try:
-                record = _RECORD.validate_json(read_bounded(path, _MAX_RECORD_BYTES))
+                record = _record_adapter().validate_json(read_bounded(path, _MAX_RECORD_BYTES))
             except (OSError, ValueError) as error:
                 raise RunError(unreadable) from error
             if (record.definition.id, record.definition.kind) != (experiment, path.stem):
@@ -319,7 +321,7 @@ class ExperimentFolder(OwnedFolder[Record]):
         return self._runs.read_further(), self._scores.read_further()
 
     def _encode(self, record: Record) -> bytes:
-        return _RECORD.dump_json(record)
+        return _record_adapter().dump_json(record)
 
 
 def record_path(data: Path, experiment: str) -> Path | None:

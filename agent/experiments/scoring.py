@@ -6,8 +6,7 @@ Grades of a comparison whose check is quick are computed when they are read; the
 from agent.errors import StudioError
 from agent.experiments.experiment import Judge
 from agent.experiments.folder import ExperimentFolder, RunEntry, ScoreEntry, digest_of
-from agent.grading.checks import CHECKS, Expected, Grade, JudgeAccess
-from agent.grading.grade import grade, grade_at_once, grader_of
+from agent.grading.checks import CHECKS, Expected, Grade, JudgeAccess, grader_of
 from agent.models.base import Model
 from agent.util.stop import Stop
 
@@ -56,6 +55,8 @@ def known_grade(
     if expected is None:
         return None
     if not is_stored(folder, expected) or not answer.strip():
+        from agent.grading.grade import grade_at_once  # only to grade
+
         return grade_at_once(expected, answer)
     return stored.grade if stored and stored.answer == digest_of(answer) else None
 
@@ -72,6 +73,8 @@ def score_run(
     It is None if it was stopped, which stores nothing, or no answer is expected. If the check
     cannot run here, the run stays without a score.
     """
+    from agent.grading.grade import grade, grade_at_once  # only to grade
+
     expected = folder.expected(entry.task)
     if expected is None:
         return None

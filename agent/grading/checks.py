@@ -126,3 +126,15 @@ class Grade:
     votes: tuple[float | None, ...] = ()
     texts: tuple[str, ...] = ()
     judge: str = ""
+
+
+def grader_of(expected: Expected) -> str:
+    """Return the name of what grades an answer, with its version."""
+    if expected.check == "judge" or (expected.check, expected.extraction) == ("rules", "lenient"):
+        return f"{expected.check}/{VERSION}"
+    return f"{expected.check}/{expected.extraction}/{VERSION}"
+
+
+def is_right(check: Check, score: float | None) -> bool | None:
+    """Return whether a score means right; None if unknown, or for gradual checks."""
+    return None if score is None or CHECKS[check].gradual else score > 0.5

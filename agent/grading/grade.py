@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from agent.grading import judge as judges
 from agent.grading import letters, mathematics, numbers, reference, rules, texts
-from agent.grading.checks import CHECKS, VERSION, Check, Expected, Grade, JudgeAccess
+from agent.grading.checks import Expected, Grade, JudgeAccess, grader_of
 from agent.grading.final_answer import MAX_ANSWER_CHARS, final_answer, without_thinking
 from agent.util.stop import Stop
 
@@ -51,18 +51,6 @@ def grade_at_once(expected: Expected, answer: str) -> Grade:
     if found is None:
         raise RuntimeError("Only a judge can be stopped.")
     return found
-
-
-def grader_of(expected: Expected) -> str:
-    """Return the name of what grades an answer, with its version."""
-    if expected.check == "judge" or (expected.check, expected.extraction) == ("rules", "lenient"):
-        return f"{expected.check}/{VERSION}"
-    return f"{expected.check}/{expected.extraction}/{VERSION}"
-
-
-def is_right(check: Check, score: float | None) -> bool | None:
-    """Return whether a score means right; None if unknown, or for gradual checks."""
-    return None if score is None or CHECKS[check].gradual else score > 0.5
 
 
 def _text_of(expected: Expected, answer: str) -> str:

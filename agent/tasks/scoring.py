@@ -6,7 +6,6 @@ from math import sqrt
 
 from agent.errors import TaskError
 from agent.grading.checks import Check, Expected
-from agent.grading.grade import grade
 from agent.tasks.task import QaType, TaskRecord
 from agent.util.text import one_line, quote
 
@@ -110,5 +109,7 @@ def expected_of(task: TaskRecord) -> Expected:
 
 def reward(task: TaskRecord, answer: str | None) -> float:
     """Return the reward of an answer; None, as of a missing file, gets 0."""
+    from agent.grading.grade import grade  # only to grade
+
     found = grade(expected_of(task), answer or "")
     return found.score if found and found.score is not None else 0.0

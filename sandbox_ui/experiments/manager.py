@@ -34,7 +34,6 @@ from agent.experiments.experiment import (
 from agent.experiments.folder import ExperimentFolder, Key, RunEntry
 from agent.experiments.outcomes import has_answer, infrastructure, missing
 from agent.experiments.preflight.checks import Preflight, preflight
-from agent.experiments.publish.publication import published
 from agent.experiments.reading.labels import LabelEntry
 from agent.experiments.schedule import is_builtin
 from agent.experiments.scoring import is_stored, judge_access
@@ -187,6 +186,8 @@ class ExperimentManager:
         self, experiment: str, shown: Mapping[str, Any], k: int | None = None
     ) -> dict[str, Any]:
         """Return what a reader may see of an experiment, with all that exports are made from."""
+        from agent.experiments.publish.publication import published  # only to export
+
         live = self.registry.get(experiment)
         return published(live.folder, self._summaries(live), shown, k)
 

@@ -17,13 +17,10 @@ from agent.errors import UsageError
 from agent.experiments import suites
 from agent.experiments.description import for_readers
 from agent.experiments.experiment import MAX_MEMBERS
-from agent.experiments.publish import exports
 from agent.experiments.publish.rows import from_json
-from agent.experiments.publish.selection import chosen_runs
 from agent.experiments.reading import filters
 from agent.experiments.reading.labels import label_of
 from agent.grading.checks import CHECKS, EXTRACTED, EXTRACTIONS
-from agent.report import groups
 from sandbox_ui.auth.access import Access, get_access
 from sandbox_ui.auth.user import User
 from sandbox_ui.experiments.manager import ExperimentManager
@@ -203,6 +200,10 @@ class ExperimentRoutes(Routes):
         Query parameters: ``k``: for pass@k and pass^k; ``filter``: of ``runs.KIND``, see
         ``agent.experiments.reading.filters``.
         """
+        from agent.experiments.publish import exports  # only to export
+        from agent.experiments.publish.selection import chosen_runs
+        from agent.report import groups
+
         kind, key = request.path_params["kind"], get_access(request).limiter_key
         k = _number(request.query_params.get("k", ""))
         wanted = filters.parse(request.query_params.get("filter", ""))

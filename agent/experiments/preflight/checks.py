@@ -15,7 +15,6 @@ from agent.experiments.folder import content_bytes
 from agent.experiments.preflight.estimate import Estimate, estimate
 from agent.experiments.suite import EvalTask, Suite
 from agent.grading.checks import Check, Expected, JudgeAccess
-from agent.grading.grade import grade
 from agent.models.base import Model
 from agent.models.endpoint.deferred import DeferredEndpointModel, passport_of
 from agent.models.passport.ensure import ensure_tested
@@ -105,6 +104,8 @@ def _judge(suites: Sequence[Suite], judge: JudgeAccess | None, stop: Stop) -> It
     asked = {suite.judge_prompt: suite for suite in suites if suite.scorer == "judge"}
     if judge is None:
         return
+    from agent.grading.grade import grade  # only to grade
+
     for suite in list(asked.values())[: 1 if judge.prompt else None]:
         example: Expected = suite.expected(_EXAMPLE)
         found = grade(example, "4", replace(judge, votes=1), stop)

@@ -4,6 +4,7 @@ import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -101,7 +102,6 @@ class RunRow:
         return self.score is not None and self.score >= least
 
 
-_ROWS = TypeAdapter(list[RunRow])
 _FIGURES = (
     "prompt_tokens", "cached_tokens", "cache_written_tokens", "generated_tokens",
     "reasoning_tokens", "environment_tokens", "tokens_once", "largest_prompt", "commands",
@@ -141,7 +141,12 @@ def to_json(rows: Iterable[RunRow]) -> list[dict[str, Any]]:
 
 def from_json(values: Any) -> list[RunRow]:
     """Return the rows that ``to_json`` returned; raise ``ValueError`` if these are none."""
-    return _ROWS.validate_python(values)
+    return _adapter().validate_python(values)
+
+
+@cache  # on first use: it is slow to build
+def _adapter() -> TypeAdapter[list[RunRow]]:
+    return TypeAdapter(list[RunRow])
 
 
 def as_parquet(rows: Sequence[Mapping[str, Any]]) -> bytes:

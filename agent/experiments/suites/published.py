@@ -10,7 +10,6 @@ from agent.errors import TaskError
 from agent.experiments.suite import EvalTask, Suite
 from agent.experiments.suites.records import Record, data_files, read_records
 from agent.grading.judge import judge_prompt
-from agent.grading.rules import check_rule
 from agent.util.text import quote
 
 MAX_RULES = 20
@@ -236,6 +235,8 @@ def _is_pair(value: object) -> bool:
 
 def rules_of(record: Record) -> list[dict[str, Any]]:
     """Return the rules of a request, with their arguments. Raises ``TaskError``."""
+    from agent.grading.rules import check_rule  # only for tasks with rules
+
     names, given = record.list_of("instruction_id_list", str), record.list_of("kwargs", dict)
     if not 1 <= len(names) <= MAX_RULES:
         raise record.error("instruction_id_list", f"must have 1 to {MAX_RULES} rules")

@@ -10,7 +10,7 @@ from typing import Any, Self, TextIO
 
 from agent.capabilities.usage import Rates
 from agent.errors import TaskError
-from agent.grading.grade import grader_of
+from agent.grading.checks import grader_of
 from agent.tasks.scoring import Score, expected_of, score_domains
 from agent.train.rollouts.rollouts import Rollout
 from agent.util.text import format_duration, one_line, plural

@@ -7,8 +7,8 @@ import pytest
 from agent.experiments.experiment import ExpectedAnswer, Experiment, Judge, Member
 from agent.experiments.folder import ExperimentFolder, RunEntry
 from agent.experiments.scoring import judge_access, known_grade, score_run
-from agent.grading.checks import Check, Grade
-from agent.grading.grade import grade_at_once, is_right
+from agent.grading.checks import Check, Grade, is_right
+from agent.grading.grade import grade_at_once
 from agent.grading.numbers import numbers_in
 from agent.models.base import ModelConfig
 from agent.models.endpoint.deferred import DeferredEndpointModel
