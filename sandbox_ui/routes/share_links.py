@@ -27,13 +27,7 @@ _PARAMETERS = {"comparison": "compare", "evaluation": "evaluation"}
 
 
 class ShareLinkRoutes(Routes):
-    """Routes for shared links.
-
-    Args:
-        runs: The live runs.
-        experiments: The comparisons and evaluations.
-        identities: The identities of the studio; its cookies store the opened links.
-    """
+    """Routes for shared links; the cookies of ``identities`` store those that were opened."""
 
     def __init__(
         self, runs: RunManager, experiments: ExperimentManager, identities: Identities
