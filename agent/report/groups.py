@@ -37,11 +37,8 @@ def parts(
 ) -> Iterator[str]:
     """Return the parts of the report of an experiment; a comparison's has its runs without files.
 
-    Args:
-        description: See ``agent.experiments.description.describe``.
-        open_run: Returns the folder of one of its runs; raises ``StudioError`` without it.
-        keys: Keys to redact, besides those that look like one.
-        appendix: Runs by domain that an evaluation's report has, with small files.
+    ``open_run`` returns the folder of a run, or raises ``StudioError``. ``keys`` are redacted,
+    besides what looks like one. ``appendix`` has an evaluation's runs by domain, with small files.
     """
     redactor, meter, pictures = Redactor(keys), TextMeter(_BUDGET), Pictures(_BUDGET)
     kind = "evaluation" if "suites" in description else "comparison"

@@ -63,11 +63,7 @@ def _below(path: str) -> list[str]:
 
 
 class ExperimentRoutes(Routes):
-    """Routes of experiments.
-
-    Args:
-        closing: Set when the application shuts down; streams then end.
-    """
+    """Routes of experiments; streams end when ``closing`` is set, as the application shuts down."""
 
     def __init__(
         self, manager: ExperimentManager, runs: RunManager, closing: asyncio.Event

@@ -84,13 +84,7 @@ def route(
     """Create a route that reports errors as JSON: ``{"error": message}``.
 
     If its path has a ``{run}`` or an ``{experiment}``, the request's permissions for it are checked
-    first.
-
-    Args:
-        path: The URL path.
-        endpoint: The handler.
-        method: The only allowed method.
-        permission: The required permission; by default it follows from the method.
+    first; which one is required follows by default from the method.
     """
     permission = permission or ("view" if method == "GET" else "edit")
     return Route(path, _with_json_errors(endpoint, permission), methods=[method])
