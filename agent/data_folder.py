@@ -32,11 +32,8 @@ class DataFolder(ClosingContext):
     """A data folder, locked by this process until it is closed or the process ends.
 
     It is created if missing, and only its owner has access. ``instance_id`` is the same at every
-    start; containers carry it as a label.
-
-    Raises:
-        DataFolderLocked: Another process holds the lock.
-        DataFolderUnusable: The folder cannot be created or written.
+    start; containers carry it as a label. Raises ``DataFolderLocked`` if another process holds the
+    lock, and ``DataFolderUnusable`` if it cannot be created or written.
     """
 
     def __init__(self, path: Path) -> None:

@@ -41,10 +41,8 @@ _OF_A_SUITE = re.compile(r"(?:^|,)\s*([a-z][a-z0-9_]*)=")
 def run_command(options: argparse.Namespace, settings: Settings) -> int:
     """Carry out a comparison or an evaluation; print its progress to stderr, results to stdout.
 
-    Returns:
-        0 if every run has ended, 1 if a member could not be started, or a run of an evaluation
-        failed by an infrastructure error or is still waiting, 4 if scores are missing, 130 if
-        stopped.
+    Returns 0 if every run has ended, 1 if a member could not be started, or a run of an evaluation
+    failed by an infrastructure error or is still waiting, 4 if scores are missing, 130 if stopped.
     """
     begin_collection()
     if options.command == MERGE:

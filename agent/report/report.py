@@ -32,15 +32,10 @@ _MAX_PART = 2_000
 def report_parts(
     run: RunFolder | Path, budget: Budget | None = None, keys: Iterable[str] = ()
 ) -> Iterator[str]:
-    """Return the parts of the report of a run, in bounded memory.
+    """Return the parts of the report of a run, an exported folder or a journal, in bounded memory.
 
-    Args:
-        run: The run; or an exported folder or journal.
-        budget: How much the report contains.
-        keys: Keys to redact, besides those that look like one.
-
-    Raises:
-        RunError: There is no journal, or the run has not begun.
+    ``keys`` are redacted, besides what looks like one. Raises ``RunError`` if there is no journal,
+    or the run has not begun.
     """
     source, budget, redactor = Source.of(run), budget or Budget(), Redactor(keys)
     head = read_head(source)

@@ -95,8 +95,7 @@ class Source:
     def changes(self) -> Iterator[Change]:
         """Yield the changes of the workspace in order; those of folders are left out.
 
-        Raises:
-            JournalError: What follows is damaged.
+        Raises ``JournalError`` if what follows is damaged.
         """
         if self.manifests is not None:
             log = ManifestLog(self.manifests)
