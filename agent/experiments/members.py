@@ -106,19 +106,13 @@ def with_parameters(members: Iterable[Member], models: Mapping[str, object]) -> 
 
     A parameter that a member sets goes before its endpoint's.
     """
-    unset = Member(label="", mode="plain", model="")
-    found = []
-    for member in members:
-        config = models.get(member.label)
-        if isinstance(config, ModelConfig):
-            given = {
-                each.name: getattr(config, each.field)
-                for each in PARAMETERS
-                if getattr(member, each.name) == getattr(unset, each.name)
-            }
-            member = replace(member, **given)
-        found.append(member)
-    return tuple(found)
+    configs = ((each, models.get(each.label)) for each in members)
+    return tuple(
+        member.completed({each.name: getattr(config, each.field) for each in PARAMETERS})
+        if isinstance(config, ModelConfig)
+        else member
+        for member, config in configs
+    )
 
 
 def _labels(members: Sequence[Member]) -> list[str]:

@@ -11,8 +11,6 @@ from agent.models.parameters import MAX_SEED, PARAMETERS
 from agent.runs.spec import USUAL_PROMPT, RunSpec
 from agent.settings import Settings
 
-_UNSET = RunSpec()
-
 
 def set_up(folder: ExperimentFolder, key: Key, member: RunSpec, settings: Settings) -> RunSpec:
     """Return what a member is asked for with a task; no limit is above the operator's.
@@ -26,7 +24,7 @@ def set_up(folder: ExperimentFolder, key: Key, member: RunSpec, settings: Settin
         return _seeded(asked, repetition)
     suite = folder.suite_of[task]
     of_suite = suite.limits
-    asked = with_suite_parameters(asked, suite)
+    asked = asked.completed(suite.parameters)
     asked = _seeded(follow_sampling(asked) if suite.preset else asked, repetition)
     longest = settings.limits().conversation_tokens or of_suite.conversation_tokens
     return replace(
@@ -37,16 +35,6 @@ def set_up(folder: ExperimentFolder, key: Key, member: RunSpec, settings: Settin
         max_tokens=asked.max_tokens or of_suite.turn_tokens,
         summarise=False,
     )
-
-
-def with_suite_parameters(member: RunSpec, suite: SuiteInfo) -> RunSpec:
-    """Return a member with the suite's request parameters where it sets none of its own."""
-    given = {
-        name: value
-        for name, value in suite.parameters.items()
-        if getattr(member, name) == getattr(_UNSET, name)
-    }
-    return replace(member, **given)
 
 
 def with_request(member: Member, asked: RunSpec) -> Member:

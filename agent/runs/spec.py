@@ -102,6 +102,11 @@ class RunSpec:
         values = {name: getattr(self, name) for name in BY_NAME}
         return {name: each for name, each in values.items() if each != getattr(_USUAL, name)}
 
+    def completed(self, given: Mapping[str, Any]) -> Self:
+        """Return it with given values where it sets none of its own."""
+        unset = (name for name in given if getattr(self, name) == getattr(_USUAL, name))
+        return replace(self, **{name: given[name] for name in unset})
+
     @property
     def policy(self) -> NetworkPolicy:
         """What the sandbox may reach."""
