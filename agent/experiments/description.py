@@ -63,11 +63,7 @@ _OF_A_SUITE = (
 
 
 def describe(
-    folder: ExperimentFolder,
-    summaries: Summaries,
-    *,
-    running: bool = False,
-    can_edit: bool = True,
+    folder: ExperimentFolder, summaries: Summaries, *, running: bool = False
 ) -> dict[str, Any]:
     """Return an experiment with its results: a comparison's table, an evaluation's cells.
 
@@ -98,7 +94,7 @@ def describe(
         "id": definition.id,
         "title": title_of(folder),
         "created": definition.created,
-        "canEdit": can_edit,
+        "canEdit": True,
         "pinned": folder.pinned,
         "state": _state(folder, summaries, running=running),
         "baseline": definition.baseline,

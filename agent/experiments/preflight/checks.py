@@ -1,7 +1,7 @@
 """The checks before an evaluation's first run: libraries, judge, models, contexts and disk."""
 
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -63,7 +63,6 @@ def preflight(
     places: Iterable[Path],
     concurrency: int,
     stop: Stop | None = None,
-    on_test: Callable[[Sequence[int]], None] = lambda _: None,
     owner: str | None = None,
     done: Mapping[tuple[str, int], int] = MappingProxyType({}),
 ) -> Preflight:
@@ -77,7 +76,7 @@ def preflight(
     findings = (
         *_libraries(suites),
         *_judge(suites, judge, stop),
-        *_models(definition, models, stop, on_test),
+        *_models(definition, models, stop),
         *_contexts(definition, suites, models),
         _disk(definition, suites, settings, expected.runs),
     )
@@ -121,14 +120,9 @@ def _judge(suites: Sequence[Suite], judge: JudgeAccess | None, stop: Stop) -> It
             yield Finding("Judge", "ok", f"{judge.name} judged an example for {suite.title}.")
 
 
-def _models(
-    definition: Experiment,
-    models: Mapping[int, Model],
-    stop: Stop,
-    on_test: Callable[[Sequence[int]], None],
-) -> Iterator[Finding]:
+def _models(definition: Experiment, models: Mapping[int, Model], stop: Stop) -> Iterator[Finding]:
     """Yield what the test of each member's model says; endpoints were asked with their keys."""
-    problems = ensure_tested(models, stop, on_test)
+    problems = ensure_tested(models, stop, lambda _: None)
     for index, member in enumerate(definition.members):
         if index in problems:
             yield Finding(member.label, "problem", problems[index])

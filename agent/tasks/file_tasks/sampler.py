@@ -140,7 +140,7 @@ class TaskSampler:
                 f"{self.sample('word')}\n{self.sample('word')}\n"
             )
 
-    def choose_output(self, default: str, kind: str = "out") -> str:
+    def choose_output(self, default: str) -> str:
         """Choose the output path: ``output/`` with a requested name or the default name."""
         is_required = self.has_slot("out")
         clause = next((slot for slot in ("to", "then") if self.has_slot(slot)), "")
@@ -148,7 +148,7 @@ class TaskSampler:
         if not self.path_is_given:
             self.out_path = f"output/{default}"
             return self.out_path
-        self.out_path = f"output/{self.file_name(kind, default.rsplit('.', 1)[-1])}"
+        self.out_path = f"output/{self.file_name('out', default.rsplit('.', 1)[-1])}"
         path_text = (
             self.out_path if not self.rng.randbelow(3) else self.out_path.removeprefix("output/")
         )

@@ -49,7 +49,7 @@ class ShownEvaluation:
 
     def described(self) -> dict[str, Any]:
         can_edit = self.stage.look.can_edit
-        shown = describe(self.folder, self.summaries, can_edit=can_edit)
+        shown = describe(self.folder, self.summaries) | {"canEdit": can_edit}
         activity: Mapping[str, Any] = {
             "reason": "", "canResume": False, "canRetry": False, "now": 0, "note": "",
             "testing": [], "elsewhere": "", "remaining": None, "cursor": "c-0",
