@@ -5,10 +5,6 @@ import locale
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from charset_normalizer import from_bytes
-
-from agent.util.charset.short_text import plausible_readings
-
 _CONTEXT_BYTES = 128 * 1024
 _SAMPLE_BYTES = 8 * 1024
 _CANDIDATES = [
@@ -35,6 +31,8 @@ def guess_encoding(content: bytes, near: int = 0, languages: Sequence[str] = ())
     too short. Returns ``utf-8`` if only a few bytes are invalid, and ``cp1252`` if no other
     encoding fits better.
     """
+    from agent.util.charset.short_text import plausible_readings  # few files need it
+
     sample = content[max(0, near - _CONTEXT_BYTES) : near + _CONTEXT_BYTES]
     plain = sample.decode("utf-8", "replace")
     if sum(char > "\x7f" for char in plain) > 2 * plain.count("�"):
@@ -77,6 +75,8 @@ def encoding_label(encoding: str) -> str:
 
 
 def _detect(sample: bytes) -> str:
+    from charset_normalizer import from_bytes  # few files need it
+
     found = from_bytes(sample, cp_isolation=_CANDIDATES)
     best = found.best()
     if best is None:
