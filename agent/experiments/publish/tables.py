@@ -167,8 +167,9 @@ def _rows(
 
 
 def _in_one_cell(value: object) -> object:
-    several = isinstance(value, list | tuple)
-    return "; ".join("" if each is None else str(each) for each in value) if several else value
+    if not isinstance(value, list | tuple):
+        return value
+    return "; ".join("" if each is None else str(each) for each in value)
 
 
 def _results(description: Description) -> Iterator[dict[str, Any]]:
