@@ -24,8 +24,9 @@ class StrictRequest(BaseModel):
     """Fields in camel case, of exactly their types; others are refused."""
 
     model_config = ConfigDict(
-        extra="forbid", strict=True, alias_generator=to_camel, populate_by_name=True
-    )
+        extra="forbid", strict=True, alias_generator=to_camel, populate_by_name=True,
+        defer_build=True,  # until the first request: no start needs it
+    )  # fmt: skip
 
 
 class EndpointRequest(StrictRequest):
