@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from pydantic_core import to_jsonable_python
+
 from agent.events import (
     Event,
     Forked,
@@ -13,7 +15,6 @@ from agent.events import (
     RunEnded,
     RunStarted,
     StepStarted,
-    event_adapter,
 )
 from agent.report import markdown
 from agent.report.budget import TextMeter
@@ -141,7 +142,7 @@ class _StepReader:
     def add(self, event: Event) -> None:
         if isinstance(event, ModelAnswered):
             event = replace(event, tokens=None, opaque=None)
-        value = event_adapter().dump_python(event, mode="json")
+        value = to_jsonable_python(event)
         name = _STREAMED.get(value["kind"])
         if name is None:
             for key, each in value.items():
