@@ -30,6 +30,7 @@ from agent.models.base import (
     UserMessage,
 )
 from agent.util.stop import Stop
+from agent.util.text import shortened
 
 FOLDER = Path(__file__).parent / "demonstrations"
 # Characters per second of text and reasoning: the speed of a user who skims
@@ -205,12 +206,8 @@ def _last_results(messages: Sequence[Message]) -> str:
 def _check_expectations(turn: DemonstrationTurn, results: str) -> None:
     for pattern in turn.expect:
         if not pattern.search(results):
+            shown = shortened(" ".join(results.split()), 200)
             raise ModelRefused(
                 "The demonstration stops here: the sandbox did not return the expected result "
-                f"({pattern.pattern!r} does not match {_shorten(results)!r})."
+                f"({pattern.pattern!r} does not match {shown!r})."
             )
-
-
-def _shorten(text: str, width: int = 200) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= width else f"{text[: width - 1]}…"

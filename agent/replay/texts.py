@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from agent.events import Verdict
 from agent.replay.volatile import normalise
-from agent.util.text import sanitize
+from agent.util.text import sanitize, shortened
 
 MAX_DIFF = 4_000
 """Maximum characters of a diff."""
@@ -79,5 +79,4 @@ def _diff(left: list[str], right: list[str], times: Times, first: int) -> str:
 
 
 def _shown(line: str, at: float) -> str:
-    text = sanitize(normalise(line, at).text)
-    return text if len(text) <= _MAX_SHOWN_LINE else f"{text[:_MAX_SHOWN_LINE]}…"
+    return shortened(sanitize(normalise(line, at).text), _MAX_SHOWN_LINE)

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from difflib import SequenceMatcher
 from typing import Any
 
-from agent.util.text import common_prefix_length, mark_hidden, one_line
+from agent.util.text import common_prefix_length, mark_hidden, one_line, shortened
 
 BASH, EDITOR, SUBMIT = "execute_bash", "str_replace_editor", "submit"
 
@@ -109,7 +109,7 @@ class Action:
     def summary(self) -> str:
         """A one-line summary of the call for the user."""
         text = one_line(mark_hidden(_summarize(self.operation)))
-        return text if len(text) <= _MAX_SUMMARY_LENGTH else f"{text[: _MAX_SUMMARY_LENGTH - 1]}…"
+        return shortened(text, _MAX_SUMMARY_LENGTH)
 
 
 @dataclass(frozen=True, slots=True)

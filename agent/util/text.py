@@ -57,12 +57,17 @@ def replace_surrogates(text: str) -> str:
 
 def quote(text: str) -> str:
     """Return ``text`` shortened and in ASCII, for a message."""
-    return ascii(text if len(text) <= 80 else text[:80] + "…")
+    return ascii(shortened(text, 80))
 
 
 def one_line(text: str) -> str:
     """Return sanitized text without newlines, so that a name stays on one line."""
     return sanitize(text).replace("\n", "␊").replace("\f", "␌")
+
+
+def shortened(text: str, limit: int) -> str:
+    """Return at most ``limit`` characters of a text, with ``…`` for the rest."""
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
 def without_middle(text: str, limit: int) -> str:

@@ -16,6 +16,7 @@ from agent.experiments.experiment import (
 )
 from agent.models.builtin.install import BUILTIN_BASE_NAME, BUILTIN_ID, BUILTIN_NAME
 from agent.runs.inputs import INPUT_FOLDER
+from agent.util.text import shortened
 from agent.workspace.paths import RelPath
 from sandbox_ui.experiments.inputs import hash_input
 from sandbox_ui.experiments.registry import ExperimentRegistry
@@ -164,8 +165,7 @@ def _member_of(selected: _Selected) -> Member:
 
 
 def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…"
+    return shortened(" ".join(text.split()), _SHOWN)
 
 
 def _numbered(members: Sequence[Member]) -> list[Member]:

@@ -9,6 +9,7 @@ from agent.experiments.figures.table import Figures, Members, is_binary
 from agent.experiments.outcomes import most_frequent_answer
 from agent.grading.checks import CHECKS
 from agent.grading.texts import normalized
+from agent.util.text import shortened
 
 _MAX_EXPECTED = 120
 
@@ -65,8 +66,7 @@ def _details(comparison: Experiment, figures: Sequence[Figures]) -> str:
             f"{found['gainLow']:.2f} to {found['gainHigh']:.2f}{p}, n = {found['pairs']})"
         )
     if expected is not None:
-        answer = " ".join(expected.answer.split())
-        shown = answer if len(answer) <= _MAX_EXPECTED else f"{answer[:_MAX_EXPECTED]}…"
+        shown = shortened(" ".join(expected.answer.split()), _MAX_EXPECTED)
         parts.append(f"expected answer “{shown}”, {CHECKS[expected.kind].title}")
     return " · ".join(parts)
 

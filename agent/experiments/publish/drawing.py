@@ -13,6 +13,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Literal, get_args
 from xml.sax.saxutils import escape
 
+from agent.util.text import shortened
+
 if TYPE_CHECKING:
     from PIL.ImageFont import FreeTypeFont
 
@@ -54,8 +56,7 @@ def write(shapes: Sequence[Shape], width: int, title: str, kind: Format) -> byte
 
 def one_line(text: str, limit: int) -> str:
     """Return a text as one line of at most ``limit`` characters."""
-    line = " ".join(text.split())
-    return line if len(line) <= limit else f"{line[: limit - 1]}…"
+    return shortened(" ".join(text.split()), limit)
 
 
 def text_width(text: str, size: int = FONT) -> float:

@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from agent.util.text import shortened
+
 _MAX_CELL, _MAX_LATEX_CELL = 300, 100
 _LONG = 45  # rows; a longer table of LaTeX breaks over pages
 _LATEX = {
@@ -125,7 +127,7 @@ def one_line(text: str) -> str:
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """Return the lines of a table for a terminal."""
-    shown = [[_shortened(one_line(text), 60) for text in row] for row in rows]
+    shown = [[shortened(one_line(text), 60) for text in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
     return [
         "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
@@ -145,18 +147,13 @@ def _not_a_formula(value: object) -> object:
 
 def _tex(text: str) -> str:
     """Return a text for LaTeX, as one line."""
-    return "".join(_LATEX.get(each, each) for each in _shortened(one_line(text), _MAX_LATEX_CELL))
+    return "".join(_LATEX.get(each, each) for each in shortened(one_line(text), _MAX_LATEX_CELL))
 
 
 def _md(text: str) -> str:
-    return _md_said(_shortened(one_line(text)))
+    return _md_said(shortened(one_line(text), _MAX_CELL))
 
 
 def _md_said(text: str) -> str:
     """Return a sentence for Markdown; what a table departs from is never shortened."""
     return _MARKDOWN.sub(r"\\\1", one_line(text))
-
-
-def _shortened(text: str, limit: int = _MAX_CELL) -> str:
-    """Return a text with at most ``limit`` characters."""
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"

@@ -13,6 +13,7 @@ from agent.errors import ModelError, ModelRefused, ModelUnavailable
 from agent.models.errors.context_errors import ErrorDetails, length_error
 from agent.models.errors.picture_errors import pictures_error
 from agent.models.transport.redaction import redact
+from agent.util.text import shortened
 
 # What helps a user of the page; the commands say it in their words
 KEY_ADVICE = "Enter the key of this endpoint."
@@ -73,7 +74,7 @@ class Failure:
 def to_model_error(failure: Failure, endpoint: Endpoint) -> ModelError:
     """Return the exception for a failure."""
     details = parse_error_body(failure.body, endpoint.key)
-    status, message = failure.status, _truncate(details.text)
+    status, message = failure.status, shortened(details.text, _MAX_MESSAGE_CHARACTERS)
     if status is None or status in _LENGTH_STATUSES:
         text = _error_message(failure, endpoint, message)
         error = pictures_error(details, text) or length_error(details, text)
@@ -238,10 +239,6 @@ def _sanitize(value: object, key: str) -> str:
         return "a web page instead of an answer."
     text = _CONTROL_CHARACTERS.sub(" ", text).strip()
     return text
-
-
-def _truncate(text: str) -> str:
-    return text if len(text) <= _MAX_MESSAGE_CHARACTERS else f"{text[:_MAX_MESSAGE_CHARACTERS]}…"
 
 
 def looks_like_html(text: str) -> bool:

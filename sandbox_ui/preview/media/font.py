@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, TypeVar
 
 from fontTools.ttLib import TTFont, getTableModule, newTable, woff2
 
+from agent.util.text import shortened
 from sandbox_ui.preview.base import BinaryPreview, Preview, PreviewError, PreviewRequest
 
 MAX_MEMORY_BYTES = 512 * 1024**2
@@ -118,7 +119,7 @@ def _names(font: TTFont) -> dict[str, str]:
     for key, numbers in _NAMES.items():
         found = [_read(partial(table.getDebugName, n), None) for n in numbers]
         text = next((" ".join(each.replace("\0", "").split()) for each in found if each), "")
-        texts[key] = text if len(text) <= _MAX_TEXT_LENGTH else f"{text[:_MAX_TEXT_LENGTH]}…"
+        texts[key] = shortened(text, _MAX_TEXT_LENGTH)
     return texts
 
 
