@@ -612,6 +612,19 @@ class Studio:
         self._register(sandbox, handle.close)
         return handle
 
+    @property
+    def open_runs(self) -> list[RecordedRun]:
+        """The runs that this studio created and that are not closed, for earlier programs."""
+        with self._lock:
+            known = [each for each in self._open if isinstance(each, RecordedRun)]
+        return [each for each in known if not each.closed]
+
+    def new(self, inputs: Iterable[Path] = (), report: CopyReport | None = None) -> RecordedRun:
+        """Create a run without a task, for earlier programs; see ``run``."""
+        recorded = self._create(inputs, report or CopyReport())
+        self._register(recorded, recorded.close)
+        return recorded
+
     def _provider(self) -> ClosableSandboxProvider:
         if self._sandboxes is None:
             raise UsageError(_UNOPENED)

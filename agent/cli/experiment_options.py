@@ -7,7 +7,6 @@ from agent.models.parameters import PARAMETERS
 from agent.settings import load
 from agent.util.cli_types import Command, positive_int
 
-MERGE = "eval merge"
 _MEMBER = "model=NAME,base-url=URL,max-steps=N,temperature=T,label=TEXT,key-file=FILE"
 _JUDGE = (
     "model=NAME,base-url=URL,votes=N,temperature=T,max-tokens=N,prompt-file=FILE,right=WORD,"
@@ -119,8 +118,14 @@ def _run(options: argparse.Namespace) -> int:
     return experiments.run_command(options, load())
 
 
+def _merge(options: argparse.Namespace) -> int:
+    from agent.cli import experiments  # imports Docker's client
+
+    return experiments.merge(options, load())
+
+
 COMMANDS = (
     Command("compare", "compare models, modes and settings on one task", _add_compare, _run),
     Command("eval", "evaluate models on suites of tasks with known answers", _add_eval, _run),
-    Command(MERGE, "make one table of the runs of several evaluations", _add_merge, _run),
+    Command("eval merge", "make one table of the runs of several evaluations", _add_merge, _merge),
 )

@@ -10,7 +10,6 @@ from typing import Any
 
 from agent.api.models import ModelArgument
 from agent.api.studio import Studio
-from agent.cli.experiment_options import MERGE
 from agent.cli.result_folder import ProgressReport, ResultFolder, print_line
 from agent.cli.startup import STOPPED, UNSCORED, begin_collection
 from agent.cluster.connect import placement_on
@@ -45,8 +44,6 @@ def run_command(options: argparse.Namespace, settings: Settings) -> int:
     failed by an infrastructure error or is still waiting, 4 if scores are missing, 130 if stopped.
     """
     begin_collection()
-    if options.command == MERGE:
-        return merge(options, settings)
     evaluates, resume = options.command == "eval", options.resume is not None
     if resume and not options.resume and options.output is None:
         the_id = "the evaluation's id, or " if evaluates else ""

@@ -98,4 +98,4 @@ def test_a_closed_run_is_not_kept_in_open_runs(studio: Studio) -> None:
     for run in runs[:2]:
         run.close()
     studio.run("Go.", model=script())
-    assert len(studio._open) == 2
+    assert len(studio.open_runs) == 2

@@ -16,7 +16,6 @@ from agent.tasks.jsonl import read_tasks
 from agent.tasks.scoring import reward, score_answers, score_rewards
 from agent.tasks.setup import ANSWER_PATH, build_task, write_inputs
 from agent.tasks.task import TaskRecord
-from agent.workspace.transfer.copy import CopyReport
 from tests.support.models.endpoint import Endpoint, Turn
 
 
@@ -96,8 +95,7 @@ def test_a_task_runs_and_is_scored(tmp_path: Path, image: str) -> None:
     command = f"cat input/recipes/*.txt && printf '%s\\n' '{truth}' > output/answer.txt"
     turns = [Turn(calls=[("execute_bash", {"command": command})]), Turn(calls=[("submit", {})])]
     settings = Settings(data=tmp_path / "data", image=image, warm_sandboxes=0)
-    with Endpoint(turns) as endpoint, Studio(settings) as studio:
-        run = studio._create((), CopyReport())
+    with Endpoint(turns) as endpoint, Studio(settings) as studio, studio.new() as run:
         write_inputs(problem, run.workspace)
         model = EndpointModel(ModelConfig(endpoint.url, "test-model"))
         assert [*run.start(build_task(problem), model)]

@@ -148,6 +148,7 @@ def test_an_estimate_has_tokens_and_cost_of_what_is_left(
 ) -> None:
     found = estimate(folder, question, Price(2.0, 10.0, None))
     assert (found.runs, found.generated_tokens) == (8, 960)
+    assert found.prompt_tokens is not None
     assert 8 * 150 < found.prompt_tokens < 8 * 400
     assert found.cost == pytest.approx((2 * found.prompt_tokens + 9_600) / 1e6)
     Scanner(folder, question, asked(Reader())).run()
