@@ -93,7 +93,7 @@ def test_the_first_pages_come_within_a_number_and_tokens(monkeypatch: pytest.Mon
     one = whole.pictures[0].tokens
     assert len(eyes.show_pages(pdf, "input/a.pdf", 4, 2 * one).pictures) == 2
     assert eyes.show_pages(pdf, "input/a.pdf", 4, one - 1).pictures == ()
-    monkeypatch.setattr("agent.vision.eyes.draw_in_process", draw)
+    monkeypatch.setattr("agent.vision.drawing_process.draw_in_process", draw)
     monkeypatch.setattr("agent.vision.draw._SEPARATE_SECONDS", -1.0)  # one page each time
     again = eyes.show_pages(pdf, "input/a.pdf", 4, 10_000)
     assert [replace(each, file="") for each in again.pictures] == [
