@@ -12,6 +12,8 @@ MAX_PEAKS = 2000
 _HEAD = 4096
 _MP3_SAMPLE_RATES = (44100, 48000, 32000)
 _MAX_CHANNELS = 8
+_OPUS_SAMPLE_RATE = 48000
+_MAX_OGG_PAGE = 65_307
 _BLOCK_SAMPLES = 512
 _BLOCKS_PER_PEAK = 2
 _MAX_CHUNKS = 200
@@ -26,7 +28,8 @@ def view(file: BinaryIO, request: PreviewRequest) -> Preview:
     head = file.read(_HEAD)
     if head[:4] in (b"RIFF", b"RF64") and head[8:12] == b"WAVE":
         return _wav_metadata(file, request.size)
-    return {"size": request.size, "peaks": [], **_header_metadata(head)}
+    metadata = _ogg(head, file, request.size) if head[:4] == b"OggS" else _header_metadata(head)
+    return {"size": request.size, "peaks": [], **metadata}
 
 
 def _wav_metadata(file: BinaryIO, size: int) -> dict[str, Any]:
@@ -51,20 +54,31 @@ def _header_metadata(head: bytes) -> dict[str, Any]:
         rate, samples = packed >> 44, packed & (1 << 36) - 1
         metadata = {"sample_rate": rate, "channels": (packed >> 41 & 7) + 1, "format": "FLAC"}
         return {**metadata, "seconds": samples / rate} if rate and samples else metadata
-    if head.startswith(b"OggS"):
-        return _ogg(head)
     if head[4:8] == b"ftyp":
         return {"format": "AAC in MPEG-4"}
     return _mp3(head)
 
 
-def _ogg(head: bytes) -> dict[str, Any]:
+def _ogg(head: bytes, file: BinaryIO, size: int) -> dict[str, Any]:
     if (at := head.find(b"\x01vorbis")) >= 0 and len(head) >= at + 16:
         channels, rate = struct.unpack_from("<BI", head, at + 11)
-        return {"format": "Ogg Vorbis", "channels": channels, "sample_rate": rate}
-    if (at := head.find(b"OpusHead")) >= 0 and len(head) >= at + 16:
-        return {"format": "Ogg Opus", "channels": head[at + 9], "sample_rate": 48000}
-    return {"format": "Ogg"}
+        metadata = {"format": "Ogg Vorbis", "channels": channels, "sample_rate": rate}
+        skipped = 0
+    elif (at := head.find(b"OpusHead")) >= 0 and len(head) >= at + 16:
+        rate, (channels, skipped) = _OPUS_SAMPLE_RATE, struct.unpack_from("<BH", head, at + 9)
+        metadata = {"format": "Ogg Opus", "channels": channels, "sample_rate": rate}
+    else:
+        return {"format": "Ogg"}
+    samples = _last_ogg_position(file, size) - skipped
+    return {**metadata, "seconds": samples / rate} if rate and samples > 0 else metadata
+
+
+def _last_ogg_position(file: BinaryIO, size: int) -> int:
+    """Return the position in samples after the last page (RFC 3533); 0 if it has none."""
+    file.seek(max(0, size - _MAX_OGG_PAGE))
+    tail = file.read(_MAX_OGG_PAGE)
+    at = tail.rfind(b"OggS", 0, len(tail) - 10)
+    return int.from_bytes(tail[at + 6 : at + 14], "little", signed=True) if at >= 0 else 0
 
 
 def _mp3(head: bytes) -> dict[str, Any]:

@@ -106,8 +106,11 @@ def test_a_huge_wav_is_sampled(tmp_path: Path) -> None:
     ("name", "expected"),
     [
         ("tone.mp3", {"format": "MP3", "sample_rate": 24000, "channels": 1}),
-        ("tone.ogg", {"format": "Ogg Vorbis", "sample_rate": 24000, "channels": 1}),
-        ("tone.opus", {"format": "Ogg Opus", "sample_rate": 48000, "channels": 1}),
+        (
+            "tone.ogg",
+            {"format": "Ogg Vorbis", "sample_rate": 24000, "channels": 1, "seconds": 2.0},
+        ),
+        ("tone.opus", {"format": "Ogg Opus", "sample_rate": 48000, "channels": 1, "seconds": 2.0}),
         ("tone.flac", {"format": "FLAC", "sample_rate": 8000, "channels": 1, "seconds": 1.0}),
         ("tone.m4a", {"format": "AAC in MPEG-4"}),
     ],
@@ -115,6 +118,13 @@ def test_a_huge_wav_is_sampled(tmp_path: Path) -> None:
 def test_headers_of_other_formats_are_read(name: str, expected: dict[str, object]) -> None:
     result = preview_data(audio.view, FILES / name)
     assert {key: result[key] for key in expected} == expected
+
+
+def test_an_ogg_file_lasts_until_its_last_page() -> None:
+    content = (FILES / "tone.opus").read_bytes()
+    cut = content[: content.rindex(b"OggS") + 8]
+    assert 0 < preview_data(audio.view, cut)["seconds"] < 2
+    assert "seconds" not in preview_data(audio.view, content[: content.index(b"OpusTags")])
 
 
 def test_audio_plays_and_its_waveform_is_drawn(viewer: FileViewer) -> None:
