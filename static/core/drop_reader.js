@@ -21,20 +21,21 @@ export function fromFiles(files, folder) {
  * handler: the data is unavailable afterwards.
  */
 export function fromTransfer(transfer, folder) {
-  const entries = [];
+  const folders = [];
   const files = [];
   for (const item of transfer.items) {
     if (item.kind !== "file") continue;
     const entry = item.webkitGetAsEntry?.();
-    if (entry) entries.push(entry);
-    else files.push(item.getAsFile());
+    if (entry?.isDirectory) folders.push(entry);
+    else files.push(item.getAsFile()); // WebKit's entry of a file that is not on the disk cannot be read
   }
   const result = fromFiles(files.filter(Boolean), folder);
-  return readEntries(entries, result, folder);
+  return readFolders(folders, result, folder);
 }
 
-async function readEntries(entries, result, folder) {
-  const waiting = [...entries].reverse();
+async function readFolders(folders, result, folder) {
+  result.name = folders.length === 1 && !result.items.length ? folders[0].name : "";
+  const waiting = [...folders].reverse();
   while (waiting.length) {
     const entry = waiting.pop();
     if (entry.isFile) {
@@ -45,8 +46,6 @@ async function readEntries(entries, result, folder) {
     if (!children.length) result.folders.push(joinPath(folder, entry.fullPath));
     waiting.push(...children.reverse());
   }
-  const folders = entries.filter((entry) => entry.isDirectory);
-  result.name = folders.length === 1 && entries.length === 1 ? folders[0].name : "";
   return result;
 }
 
