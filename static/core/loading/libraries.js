@@ -1,5 +1,6 @@
 // Loads the libraries in static/vendor/, which agent/packaging/bundle_libraries.js makes.
 
+import "./language.js";
 import { importModule } from "./import_module.js";
 import { source } from "./source.js";
 
