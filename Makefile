@@ -101,8 +101,8 @@ bench: image .make/dev $(VENDOR) .make/builtin .make/chromium
 growth: bench
 
 # Captures every state of the page into screenshots/; PICTURES=--readme captures the README's two,
-# PICTURES="history failed" those states.
-screenshots: .make/dev $(VENDOR) $(BUNDLE) .make/chromium
+# PICTURES="history failed" those states; PICTURES="--browser firefox" (or webkit) shows the main ones there.
+screenshots: .make/dev $(VENDOR) $(BUNDLE) .make/chromium $(if $(findstring --browser,$(PICTURES)),.make/browsers)
 	@$(BIN)/python -m tests.screenshots $(PICTURES)
 
 # Makes the pictures of the first screen anew, from real runs; NAMES="poster …" only some of them.

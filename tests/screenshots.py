@@ -2,8 +2,9 @@
 
 Each state is seen in every window, each theme, forced colours, and at 200 %. The pictures are
 written to ``screenshots/``, or another folder, with contact sheets for each appearance. Names of
-states limit it to those. With ``--readme``, the README's two images are made instead, from a
-demonstration played on the real engine.
+states limit it to those. With ``--browser``, Firefox or WebKit opens the addresses of the main
+states. With ``--readme``, the README's two images are made instead, from a demonstration played on
+the real engine.
 """
 
 import argparse
@@ -22,6 +23,7 @@ from agent.models import demonstration
 from agent.provisioning.provider import DockerSandboxProvider
 from agent.settings import Settings
 from tests.sandbox_ui.preview.samples import SAMPLES, Sample
+from tests.support.browser.controlled import BROWSERS, MOUNTED, ControlledPage, Open
 from tests.support.browser.page_views import VIEWS
 from tests.support.page_states import (
     STATES,
@@ -70,11 +72,23 @@ APPEARANCES = (
     Appearance((2560, 1440)), Appearance((390, 844)), Appearance((390, 844), "dark"),
 )  # fmt: skip
 
+ELSEWHERE = (
+    Appearance((1280, 720)), Appearance((1280, 720), "dark"), Appearance((450, 844)),
+)  # fmt: skip
+"""What another browser can be asked for; WebKit's window is not narrower."""
+ADDRESSED = (
+    "nothing_yet", "running_a_command", "waiting_for_approval", "failed", "submitted",
+    "demonstration", "playback", "present_end", "comparison_finished", "comparison_presented",
+    "evaluation", "evaluation_presented",
+)  # fmt: skip
+"""The states that another browser shows by their address, or by `p` to present it."""
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--readme", action="store_true", help="make the README's images instead")
     parser.add_argument("--into", type=Path, default=SCREENSHOTS, help="the folder of the pictures")
+    parser.add_argument("--browser", choices=BROWSERS, help="another browser than Chromium")
     states = _states()
     parser.add_argument("states", nargs="*", metavar="STATE", help=f"of {', '.join(states)}")
     options = parser.parse_args()
@@ -83,9 +97,13 @@ def main() -> None:
     with launch_chromium() as browser:
         if options.readme:
             _make_readme_images(browser)
+            return
+        chosen = options.states or (ADDRESSED if options.browser else states)
+        reached = {name: states[name] for name in chosen}
+        if options.browser:
+            _take_elsewhere(browser, BROWSERS[options.browser], reached, options.into)
         else:
-            chosen = options.states or states
-            _take_screenshots(browser, {name: states[name] for name in chosen}, options.into)
+            _take_screenshots(browser, reached, options.into)
 
 
 def _states() -> Mapping[str, Reach]:
@@ -121,6 +139,48 @@ def _take_screenshots(browser: Browser, states: Mapping[str, Reach], folder: Pat
             print(name)
     for each in APPEARANCES:
         _save_sheets(folder, each, list(states))
+
+
+def _take_elsewhere(
+    browser: Browser, open_other: Open, states: Mapping[str, Reach], folder: Path
+) -> None:
+    """Reach each state in Chromium; another browser opens its address."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (
+        tempfile.TemporaryDirectory() as data, serve_scripted(Path(data)) as stage,
+        tempfile.TemporaryDirectory() as profile, open_other(Path(profile)) as page,
+    ):  # fmt: skip
+        for name, reach in states.items():
+            with open_scripted(browser, stage) as studio:
+                reach(studio, stage)
+                _open_as(page, studio)
+                for each in ELSEWHERE:
+                    page.resize(*each.size)
+                    theme = "document.documentElement.dataset.theme"
+                    page.evaluate(
+                        f"{theme} === {each.scheme!r} || document.querySelector('.theme').click()"
+                    )
+                    page.wait_for(
+                        "!document.getAnimations().some((each) => each instanceof CSSTransition)"
+                    )
+                    _screenshot_path(folder, name, each).write_bytes(page.screenshot())
+            print(name)
+    for each in ELSEWHERE:
+        _save_sheets(folder, each, list(states))
+
+
+def _open_as(page: ControlledPage, studio: StudioTab) -> None:
+    """Open the address of a tab in another browser, and wait until it shows as much."""
+    page.goto(studio.page.url)
+    page.wait_for(MOUNTED)
+    parts = "document.querySelectorAll('.step, .round-end, .column, .preview img, tbody tr').length"
+    page.wait_for(f"{parts} === {studio.page.evaluate(parts)}")
+    if studio.page.locator("html[data-presenting]").count():
+        page.evaluate("Element.prototype.requestFullscreen = async () => undefined")
+        page.evaluate("document.activeElement.blur()")
+        page.press("p")
+        page.wait_for("'presenting' in document.documentElement.dataset")
+    page.wait_for("[...document.images].every((each) => each.complete)")
 
 
 def _screenshot_path(folder: Path, name: str, appearance: Appearance) -> Path:

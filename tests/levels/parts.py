@@ -29,7 +29,7 @@ PACKAGES = {
     ".make/ray": re.compile(r"importorskip\(\"ray\""),
     ".make/inspect": re.compile(r"mark\.inspect\b"),
     ".make/engines": re.compile(r"support\.engines\b"),
-    ".make/browsers": re.compile(r"support\.browser\.(firefox|webkit)\b"),
+    ".make/browsers": re.compile(r"support\.browser\.(firefox|webkit|controlled)\b"),
     ".make/litellm": re.compile(r"support\.servers\.litellm\b"),
     ".make/harbor": re.compile(r"\bharbor\b"),
 }

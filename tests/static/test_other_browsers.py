@@ -1,17 +1,21 @@
 """The page in Firefox and in WebKit: its main paths, and where they differ from Chromium."""
 
+import io
 import wave
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any, Protocol
 
 import pytest
 from PIL import Image
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from agent.report.budget import Budget
+from agent.report.report import save_report
+from agent.runs.folder import RunFolder
 from agent.settings import Settings
-from tests.support.browser.firefox import control_firefox, open_in_firefox
+from tests.agent.report.recorded import Recorder
+from tests.sandbox_ui.preview.samples import FILES
+from tests.support.browser.controlled import BROWSERS, MOUNTED, ControlledPage, Open, shown
+from tests.support.browser.firefox import open_in_firefox
 from tests.support.browser.webkit import open_webkit
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Endpoint, Turn
@@ -66,7 +70,7 @@ def test_webkit_shows_a_step_while_the_model_writes_it(tmp_path: Path) -> None:
         open_webkit() as page,
     ):
         page.goto(url)
-        page.wait_for("'mounted' in document.documentElement.dataset")
+        page.wait_for(MOUNTED)
         page.type("#task textarea", "Think")
         page.click("#run")
         text = "document.querySelector('.reasoning-text')"
@@ -74,40 +78,10 @@ def test_webkit_shows_a_step_while_the_model_writes_it(tmp_path: Path) -> None:
         assert page.evaluate(f"{text}.closest('.batch').offsetHeight >= {text}.offsetHeight")
 
 
-class ControlledPage(Protocol):
-    """A page in a browser that WebDriver controls."""
-
-    def goto(self, url: str) -> None: ...
-    def evaluate(self, expression: str) -> Any: ...
-    def wait_for(self, expression: str) -> None: ...
-    def type(self, selector: str, text: str) -> None: ...
-    def press(self, *keys: str) -> None: ...
-    def click(self, selector: str) -> None: ...
-    def choose_file(self, selector: str, path: Path) -> None: ...
+each_browser = pytest.mark.parametrize("open_browser", BROWSERS.values(), ids=BROWSERS)
 
 
-Open = Callable[[Path], AbstractContextManager[ControlledPage]]
-
-
-@contextmanager
-def _webkit(_profile: Path) -> Iterator[ControlledPage]:
-    with open_webkit() as page:
-        yield page
-
-
-BROWSERS = pytest.mark.parametrize(
-    "open_browser", [control_firefox, _webkit], ids=["firefox", "webkit"]
-)
-MOUNTED = "'mounted' in document.documentElement.dataset"
-SHOWN = "[...document.querySelectorAll({selector!r})].some((each) => each.checkVisibility())"
-
-
-def shown(selector: str) -> str:
-    """Return the expression for: an element of a selector is visible."""
-    return SHOWN.format(selector=selector)
-
-
-@BROWSERS
+@each_browser
 def test_a_run_streams_is_played_and_presented(tmp_path: Path, open_browser: Open) -> None:
     given = tmp_path / "given.txt"
     given.write_text("Terns winter here.")
@@ -150,7 +124,7 @@ def test_a_run_streams_is_played_and_presented(tmp_path: Path, open_browser: Ope
         page.wait_for(shown("#composer"))
 
 
-@BROWSERS
+@each_browser
 def test_the_first_demonstration_ends_in_its_page(tmp_path: Path, open_browser: Open) -> None:
     with (
         serve_studio(tmp_path / "data", builtin=False) as url,
@@ -171,7 +145,7 @@ def test_the_first_demonstration_ends_in_its_page(tmp_path: Path, open_browser: 
         )  # fmt: skip
 
 
-@BROWSERS
+@each_browser
 def test_chosen_files_are_previewed(tmp_path: Path, open_browser: Open) -> None:
     Image.new("RGB", (40, 30), "teal").save(tmp_path / "a.png")
     (tmp_path / "b.pdf").write_bytes(PDF)
@@ -180,12 +154,16 @@ def test_chosen_files_are_previewed(tmp_path: Path, open_browser: Open) -> None:
         sound.writeframes(b"\0\x20" * 8000)
     (tmp_path / "d.ipynb").write_text(NOTEBOOK)
     (tmp_path / "e.html").write_text("<h1>Terns</h1>")
+    (tmp_path / "f.opus").write_bytes((FILES / "tone.opus").read_bytes())
+    (tmp_path / "g.webm").write_bytes((FILES / "film.webm").read_bytes())
     shown_when = {
         "a.png": "document.querySelector('.preview .canvas img')?.naturalWidth === 40",
         "b.pdf": "document.querySelector('.preview .pdf .page img')?.naturalWidth > 0",
         "c.wav": "document.querySelector('.preview audio')?.duration === 1",
         "d.ipynb": shown(".preview .notebook strong"),
         "e.html": shown(".preview .frames .message button"),  # asks whether scripts may run
+        "f.opus": "document.querySelector('.preview .time')?.textContent === '0:00 / 0:02'",
+        "g.webm": "document.querySelector('.preview video')?.readyState >= 2",
     }
     with (
         serve_studio(tmp_path / "data", builtin=False) as url,
@@ -193,12 +171,116 @@ def test_chosen_files_are_previewed(tmp_path: Path, open_browser: Open) -> None:
     ):
         page.goto(url)
         page.wait_for(MOUNTED)
-        rows = "[...document.querySelectorAll('.tree [role=treeitem]')]"
         for name, condition in shown_when.items():
-            row = f"{rows}.find((each) => each.textContent.includes({name!r}))"
             page.choose_file(".attachments input[type=file]", tmp_path / name)
-            page.wait_for(f"Boolean({row})")
-            page.evaluate(f"{row}.click()")
+            open_file(page, name)
             page.wait_for(condition)
+        open_file(page, "e.html")
+        page.wait_for(shown(".preview .frames .message button"))
         page.evaluate("document.querySelector('.preview .frames .message button').click()")
         page.wait_for(shown(".preview .frames iframe"))
+
+
+def open_file(page: ControlledPage, name: str) -> None:
+    """Open a file of the tree once it is there."""
+    rows = "[...document.querySelectorAll('.tree [role=treeitem]')]"
+    row = f"{rows}.find((each) => each.textContent.includes({name!r}))"
+    page.wait_for(f"Boolean({row})")
+    page.evaluate(f"{row}.click()")
+
+
+DROP = """(() => {
+  const data = new DataTransfer();
+  data.items.add(new File(["Terns winter here."], "notes.txt"));
+  const event = { dataTransfer: data, bubbles: true, cancelable: true };
+  for (const kind of ["dragover", "drop"])
+    document.querySelector(".app-header").dispatchEvent(new DragEvent(kind, event));
+})()"""
+
+
+@each_browser
+def test_a_dropped_file_is_edited_and_saved(tmp_path: Path, open_browser: Open) -> None:
+    data = tmp_path / "data"
+    with serve_studio(data, builtin=False) as url, open_browser(tmp_path / "profile") as page:
+        page.goto(url)
+        page.wait_for(MOUNTED)
+        page.evaluate(DROP)
+        open_file(page, "notes.txt")
+        page.wait_for(shown(".preview .tools .edit"))
+        page.evaluate("document.querySelector('.preview .tools .edit').click()")
+        page.wait_for(shown(".editor .cm-content"))
+        page.type(".editor .cm-content", "Some ")
+        page.wait_for("document.querySelector('.unsaved').textContent === 'Unsaved changes'")
+        page.click(".preview .tools .save")
+        page.wait_for("document.querySelector('.unsaved').textContent === 'Saved'")
+        run = page.evaluate("new URLSearchParams(location.search).get('run')")
+        saved = (RunFolder.open(data, run).workspace / "input" / "notes.txt").read_text()
+        assert "Some " in saved
+        assert saved.replace("Some ", "") == "Terns winter here."
+
+
+@each_browser
+def test_a_video_is_a_result_and_its_run_is_forked(tmp_path: Path, open_browser: Open) -> None:
+    turns = [
+        bash(f"cp {FILES}/film.webm output/; echo one > output/a.txt", text="I film."),
+        SUBMIT,
+        bash("echo two > output/a.txt", text="I write it anew."),
+        SUBMIT,
+    ]
+    with (
+        Endpoint(turns) as endpoint,
+        serve_studio(tmp_path / "data", base_url=endpoint.url, model="m", builtin=False) as url,
+        open_browser(tmp_path / "profile") as page,
+    ):
+        page.goto(url)
+        page.wait_for(MOUNTED)
+        page.type("#task textarea", "Film the terns")
+        page.click("#run")
+        page.wait_for(shown(".outputs video"))
+        page.wait_for("document.querySelector('.outputs video').readyState >= 2")
+        assert is_coloured(page, ".outputs video")
+
+        parent = page.evaluate("location.search")
+        page.evaluate("document.querySelector('[aria-label=\"Fork from here, step 1\"]').click()")
+        page.wait_for(shown("dialog.fork textarea"))
+        page.type("dialog.fork textarea", "Now write")
+        page.wait_for("!document.querySelector('dialog.fork .start').disabled")
+        page.click("dialog.fork .start")
+        page.wait_for("document.querySelector('.thread').textContent.includes('Step 1 is a copy.')")
+        page.wait_for("document.querySelector('.thread').textContent.includes('I write it anew.')")
+        page.wait_for(shown(".round-end"))
+        run = page.evaluate("new URLSearchParams(location.search).get('run')")
+        assert run not in parent
+
+
+@each_browser
+def test_a_report_opens_from_the_disk(tmp_path: Path, open_browser: Open) -> None:
+    recorder, report = Recorder(tmp_path), tmp_path / "report.html"
+    film = (FILES / "film.webm").read_bytes()
+    recorder.step("echo one", "one\n", files={"output/a.txt": b"one", "output/b.webm": film})
+    recorder.step("echo two", "two\n", files={"output/a.txt": b"two"})
+    save_report(recorder.end(), report, Budget())
+    with open_browser(tmp_path / "profile") as page:
+        page.goto(report.as_uri())
+        page.wait_for(shown("#step-2"))
+        open_file(page, "a.txt")
+        text = "document.querySelector('.preview .lines')?.textContent"
+        page.wait_for(f"{text} === 'two'")
+        page.evaluate("document.querySelector('.thread').focus()")
+        page.press("[", "[")
+        page.wait_for("document.querySelector('#step-2').matches('.later')")
+        page.wait_for(f"{text} === 'one'")
+        open_file(page, "b.webm")
+        page.wait_for("document.querySelector('.preview video')?.videoWidth > 0")
+
+
+def is_coloured(page: ControlledPage, selector: str) -> bool:
+    """Return whether an element shows something other than black, white and grey."""
+    page.evaluate(f"document.querySelector({selector!r}).scrollIntoView()")
+    box = f"document.querySelector({selector!r}).getBoundingClientRect()"
+    left, top, right, bottom = page.evaluate(
+        f"(({{ left, top, right, bottom }}) => [left, top, right, bottom])({box})"
+    )
+    with Image.open(io.BytesIO(page.screenshot())) as picture:
+        shown_part = picture.convert("HSV").crop((left, top, right, bottom))
+    return max(shown_part.getchannel("S").tobytes()) > 100

@@ -1,5 +1,6 @@
 """Firefox without a window, by itself or controlled by WebDriver BiDi."""
 
+import base64
 import json
 import re
 import shutil
@@ -70,6 +71,16 @@ class FirefoxPage:
         found = self._evaluate(f"document.querySelector({json.dumps(selector)})")
         element = {"sharedId": found["sharedId"]}
         self._command("input.setFiles", context=self._context, element=element, files=[str(path)])
+
+    def resize(self, width: int, height: int) -> None:
+        """Change the size of the page, in pixels."""
+        viewport = {"width": width, "height": height}
+        self._command("browsingContext.setViewport", context=self._context, viewport=viewport)
+
+    def screenshot(self) -> bytes:
+        """Return what is visible of the page, as PNG."""
+        answer = self._command("browsingContext.captureScreenshot", context=self._context)
+        return base64.b64decode(answer["data"])
 
     def _act(self, source: dict[str, Any]) -> None:
         self._command("input.performActions", context=self._context, actions=[source])

@@ -1,5 +1,6 @@
 """WebKitGTK's browser on a virtual display, controlled by WebDriver (https://www.w3.org/TR/webdriver2)."""
 
+import base64
 import os
 import shutil
 import subprocess
@@ -48,6 +49,18 @@ class WebKitPage:
 
     def click(self, selector: str) -> None:
         self._post(f"element/{self._find(selector)}/click")
+
+    def resize(self, width: int, height: int) -> None:
+        """Change the size of the page, in pixels; the window has bars around it."""
+        bars = self.evaluate("outerHeight - innerHeight")
+        self._post("window/rect", x=0, y=0, width=width, height=height + bars)
+        self.wait_for(f"innerWidth === {width} && innerHeight === {height}")
+
+    def screenshot(self) -> bytes:
+        """Return what is visible of the page, as PNG."""
+        answer = self._session.get("screenshot")
+        assert answer.is_success, answer.text
+        return base64.b64decode(answer.json()["value"])
 
     def _find(self, selector: str) -> str:
         (found,) = self._post("element", using="css selector", value=selector).values()
