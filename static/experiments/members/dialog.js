@@ -5,7 +5,7 @@ import { apiUrl } from "../../core/event_stream.js";
 import { fetchJson } from "../../core/loading/fetch.js";
 import { plural } from "../../core/format.js";
 import { openDialog } from "../../core/widgets/dialog.js";
-import { field, judgeFields, judgeSettings, number } from "./form.js";
+import { field, judgeFields, judgeSettings, number, setterOf } from "./form.js";
 import { emptyJudge, judgeRequest, MAX_REPETITIONS } from "./member.js";
 import { preflightScreen } from "./preflight.js";
 import { keyOf, settingsUrl, StartForm } from "./start_form.js";
@@ -61,11 +61,8 @@ export class EvaluationDialog extends StartForm {
 
   /** A field of a number that holds for all suites. */
   amount(label, name, attributes) {
-    const set = (value) => {
-      this.numbers[name] = value;
-      this.update();
-    };
-    return field(label, number(this.numbers[name], set, { min: 1, step: 1, ...attributes }));
+    const set = setterOf(this.numbers, () => this.update());
+    return field(label, number(this.numbers[name], set(name), { min: 1, step: 1, ...attributes }));
   }
 
   /** Where the server checks a request before it is sent. */

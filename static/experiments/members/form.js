@@ -10,6 +10,12 @@ const NAMED = "named:"; // in front of an endpoint's name
 /** A labelled field. */
 export const field = (label, input, { wide = false } = {}) => h("label", { class: `field ${wide ? "wide" : ""}` }, h("span", {}, label), input);
 
+/** A function that returns setters of an object's values; `changed()` is called after each change. */
+export const setterOf = (object, changed) => (name) => (value) => {
+  object[name] = value;
+  changed();
+};
+
 const text = (value, set, attributes = {}) =>
   h("input", { type: "text", value, autocomplete: "off", spellcheck: "false", oninput: ({ target }) => set(target.value.trim()), ...attributes });
 
@@ -56,10 +62,7 @@ function settingOf(member, name, set) {
 
 /** The form of a member; `changed()` is called after each change. */
 export function memberForm(member, { builtin, changed }) {
-  const set = (name) => (value) => {
-    member[name] = value;
-    changed();
-  };
+  const set = setterOf(member, changed);
   const setting = (name) => settingOf(member, name, set(name));
   const endpoint = h("div", { class: "fields endpoint" });
   const fields = Object.keys(PARAMETERS).map((name) => [name, setting(name)]);
@@ -108,10 +111,7 @@ export function memberForm(member, { builtin, changed }) {
 /** The fields of the expected answer; `expected` is changed in place, its `kind` is empty for none. */
 export function expectedFields(expected, changed) {
   const details = h("div", { class: "fields" });
-  const set = (name) => (value) => {
-    expected[name] = value;
-    changed();
-  };
+  const set = setterOf(expected, changed);
   const show = () => {
     const { kind } = expected;
     details.hidden = !kind;
@@ -133,10 +133,7 @@ export function expectedFields(expected, changed) {
 
 /** The fields of a judge, which is changed in place. */
 export function judgeFields(judge, changed) {
-  const set = (name) => (value) => {
-    judge[name] = value;
-    changed();
-  };
+  const set = setterOf(judge, changed);
   return [
     field("Judge’s model", text(judge.model, set("model"))),
     field("Judge’s endpoint", text(judge.baseUrl, set("baseUrl"), { type: "url", placeholder: "https://…/v1" })),
@@ -147,10 +144,7 @@ export function judgeFields(judge, changed) {
 
 /** The settings of a judge that has more than its usual ones: sampling, and words that its own prompt asks for. */
 export function judgeSettings(judge, changed) {
-  const set = (name) => (value) => {
-    judge[name] = value;
-    changed();
-  };
+  const set = setterOf(judge, changed);
   const usual = { placeholder: "as usual" };
   return [
     field("Judge’s temperature", number(judge.temperature, set("temperature"), { ...usual, min: 0, max: 2, step: 0.1 })),

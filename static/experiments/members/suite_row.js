@@ -3,7 +3,7 @@
 import { h } from "../../core/dom.js";
 import { plural } from "../../core/format.js";
 import { domainName } from "../words.js";
-import { field, number } from "./form.js";
+import { field, number, setterOf } from "./form.js";
 import { MAX_REPETITIONS } from "./member.js";
 
 /** How final answers are found in replies. */
@@ -39,12 +39,9 @@ export class SuiteRow {
       suite.extractions.map((rule) => [rule, EXTRACTIONS[rule]]),
     );
     this.extraction.hidden = known || suite.extractions.length < 2;
+    const set = setterOf(this.numbers, changed);
     const amount = (label, name, attributes) => {
-      const set = (value) => {
-        this.numbers[name] = value;
-        changed();
-      };
-      const input = number(null, set, { min: 1, step: 1, placeholder: "as below", "aria-label": `${label} of ${suite.title}`, ...attributes });
+      const input = number(null, set(name), { min: 1, step: 1, placeholder: "as below", "aria-label": `${label} of ${suite.title}`, ...attributes });
       return field(label, input);
     };
     this.own = h(
