@@ -1,7 +1,7 @@
 // A recorded comparison: the same model without and with a sandbox, side by side, typed as it happened.
 
 import { h } from "../core/dom.js";
-import { formatCount, formatSeconds, plural } from "../core/format.js";
+import { formatCount, formatSeconds, plural, shortened } from "../core/format.js";
 import { prefersCalm } from "./gallery.js";
 
 const TYPING_MS = 1800; // ms in which a whole side is typed
@@ -69,15 +69,15 @@ function side(heading, example, run) {
     "span",
     { class: "versus-side" },
     h("span", { class: "versus-head" }, h("b", {}, heading), h("small", {}, detail(example, run))),
-    run.steps.length ? "" : h("code", { class: "output" }, `${shorten(run.prompt ?? "", MAX_PROMPT)}`),
+    run.steps.length ? "" : h("code", { class: "output" }, `${shortened(run.prompt ?? "", MAX_PROMPT)}`),
     ...run.steps.flatMap(({ command, output }) => [
-      h("code", { class: "typed" }, `$ ${shorten(command.trim(), MAX_COMMAND)}`),
-      output.trim() ? h("code", { class: "typed output" }, shorten(output.trim(), MAX_ANSWER)) : "",
+      h("code", { class: "typed" }, `$ ${shortened(command.trim(), MAX_COMMAND)}`),
+      output.trim() ? h("code", { class: "typed output" }, shortened(output.trim(), MAX_ANSWER)) : "",
     ]),
     h(
       "span",
       { class: "versus-answer", "data-tone": tone, "data-long": String(run.answer.length > 24 || !run.answer) },
-      h("span", { class: "typed", dir: "auto" }, shorten(run.answer || run.reason, MAX_ANSWER)),
+      h("span", { class: "typed", dir: "auto" }, shortened(run.answer || run.reason, MAX_ANSWER)),
       mark ? h("small", { class: "mark typed" }, mark) : "",
     ),
     h("small", { class: "num" }, figures(run)),
@@ -94,5 +94,3 @@ function figures({ tokens, promptTokens, seconds, steps }) {
   const read = promptTokens ? `${formatCount(promptTokens)} tokens read, ${formatCount(tokens)} written` : "nothing read: refused";
   return [read, steps.length ? plural(steps.length, "command") : "", formatSeconds(seconds)].filter(Boolean).join(" · ");
 }
-
-const shorten = (text, length) => (text.length > length ? `${text.slice(0, length)}…` : text);

@@ -47,10 +47,10 @@ export function formatAge(s) {
 
 export const plural = (n, one, many = `${one}s`) => `${formatNumber(n)} ${n === 1 ? one : many}`;
 
-export const firstLine = (text, limit = 90) => {
-  const line = text.trim().split("\n", 1)[0].trim();
-  return line.length > limit ? `${line.slice(0, limit - 1)}…` : line;
-};
+/** At most so many characters of a text. */
+export const shortened = (text, limit) => (text.length > limit ? `${text.slice(0, limit - 1)}…` : text);
+
+export const firstLine = (text, limit = 90) => shortened(text.trim().split("\n", 1)[0].trim(), limit);
 
 /** Return a line of Markdown without the marks of headings, emphasis and code. */
 export const stripMarkdown = (text) =>

@@ -1,7 +1,7 @@
 // What an experiment is and what came of it: a comparison's task and verdict, an evaluation's progress.
 
 import { h, hasChanged, icon } from "../core/dom.js";
-import { decodePath, formatBytes, formatNumber, formatSeconds, plural } from "../core/format.js";
+import { decodePath, formatBytes, formatNumber, formatSeconds, plural, shortened } from "../core/format.js";
 import { isKnown } from "./words.js";
 
 /** What is said of a whole that does not go on. */
@@ -56,10 +56,8 @@ function expectedText(expected) {
   const tolerance = expected.kind === "number" && expected.tolerance ? ` ± ${expected.tolerance}` : "";
   const relative = expected.kind === "number" && expected.relative ? ` ± ${100 * expected.relative} %` : "";
   const judge = expected.judge ? `, ${expected.judge.model}` : "";
-  return `expected answer “${shorten(expected.answer)}${tolerance}${relative}”, ${expected.check}${judge}`;
+  return `expected answer “${shortened(expected.answer, 120)}${tolerance}${relative}”, ${expected.check}${judge}`;
 }
-
-const shorten = (text) => (text.length > 120 ? `${text.slice(0, 119)}…` : text);
 
 function fileChip({ path, size, sha256 }) {
   const name = decodePath(path).replace(/^input\//, "");

@@ -3,7 +3,7 @@
 import { h } from "../core/dom.js";
 import { compareRuns } from "../core/run/compare_runs.js";
 import { runTitle } from "../core/run/run_summary.js";
-import { formatBytes, formatNumber, plural } from "../core/format.js";
+import { formatBytes, formatNumber, plural, shortened } from "../core/format.js";
 import { apiUrl, showRun, emit, currentRun } from "../core/event_stream.js";
 import { fetchJson } from "../core/loading/fetch.js";
 import { showView } from "../core/view.js";
@@ -98,7 +98,7 @@ export class RunSelection {
     const rows = runs.map((run) => this.rowOf(run)).filter(Boolean);
     this.returnFocus = this.history.rows.get(runs[0])?.element.querySelector(".open");
     const cancel = h("button", { class: "plain keep", onclick: () => this.cancel() }, "Cancel");
-    const name = rows.length === 1 ? `“${truncate(runTitle(rows[0]))}”` : plural(rows.length, "run");
+    const name = rows.length === 1 ? `“${shortened(runTitle(rows[0]), 60)}”` : plural(rows.length, "run");
     if (rows.some(({ running }) => running)) {
       const subject = rows.length === 1 ? `${name} is still running` : "One of them is still running";
       this.bar.replaceChildren(h("p", {}, `${subject}. Stop it before you delete it.`), cancel);
@@ -156,5 +156,3 @@ export class RunSelection {
 }
 
 const runQuery = (runs) => new URLSearchParams(runs.map((run) => ["run", run]));
-
-const truncate = (title) => (title.length > 60 ? `${title.slice(0, 59)}…` : title);

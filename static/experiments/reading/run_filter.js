@@ -1,7 +1,7 @@
 // The controls that filter and group an evaluation's runs, and the table of groups. The choice is kept in the URL.
 
 import { h, hasChanged } from "../../core/dom.js";
-import { formatNumber } from "../../core/format.js";
+import { formatNumber, shortened } from "../../core/format.js";
 import { source } from "../../core/loading/source.js";
 import { stateLabel } from "../../core/run/run_states.js";
 import { DIFFERENCES, OUTCOMES, domainName, isKnown, percent } from "../words.js";
@@ -30,7 +30,7 @@ const FIGURES = [
 ];
 
 /** The title of a field in a control: a question may be long. */
-const shortTitle = (title, isLower = true) => (title.length > MAX_TITLE ? `${title.slice(0, MAX_TITLE - 1)}…` : isLower ? title.toLowerCase() : title);
+const shortTitle = (title, isLower = true) => (title.length <= MAX_TITLE && isLower ? title.toLowerCase() : shortened(title, MAX_TITLE));
 
 export class RunFilter {
   /** `onChange({ keepPlace })` is called when another filter or group is chosen; `exportUrl(kind, query)` is the address of an export. */
