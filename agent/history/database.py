@@ -81,7 +81,8 @@ _DAMAGE = frozenset((
     sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED,
     sqlite3.SQLITE_SCHEMA, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_CONSTRAINT,
 ))  # fmt: skip
-_ERRORS = (sqlite3.Error, zlib.error, ValidationError)
+# UnicodeDecodeError: of a message that quotes a damaged schema
+_ERRORS = (sqlite3.Error, zlib.error, ValidationError, UnicodeDecodeError)
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
