@@ -7,7 +7,7 @@ from the events (``agent.runs.state``).
 """
 
 import json
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Annotated, Any, Literal, get_args
 
@@ -588,15 +588,21 @@ def journal_adapter() -> TypeAdapter[JournalEvent]:
     return TypeAdapter(Annotated[JournalEvent, Field(discriminator="kind")])
 
 
+@cache
+def event_adapter() -> TypeAdapter[Any]:
+    """Return the adapter of all events; it is slow to build."""
+    return TypeAdapter(Annotated[JournalEvent | UnreadableEvent, Field(discriminator="kind")])
+
+
 def encode(event: Event) -> bytes:
     """Return the event as one line of JSON, without the newline.
 
     A lone surrogate, as a task from a command line may contain, becomes ``�``.
     """
     try:
-        return to_json(event, inf_nan_mode="null")
+        return event_adapter().dump_json(event)
     except PydanticSerializationError:
-        text = json.dumps(asdict(event), ensure_ascii=False)
+        text = json.dumps(event_adapter().dump_python(event), ensure_ascii=False)
         return to_json(from_json(replace_surrogates(text)), inf_nan_mode="null")
 
 

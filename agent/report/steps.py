@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pydantic_core import to_jsonable_python
-
 from agent.events import (
     Event,
     Forked,
@@ -15,6 +13,7 @@ from agent.events import (
     RunEnded,
     RunStarted,
     StepStarted,
+    event_adapter,
 )
 from agent.report import markdown
 from agent.report.budget import TextMeter
@@ -142,7 +141,7 @@ class _StepReader:
     def add(self, event: Event) -> None:
         if isinstance(event, ModelAnswered):
             event = replace(event, tokens=None, opaque=None)
-        value = to_jsonable_python(event)
+        value = event_adapter().dump_python(event, mode="json")
         name = _STREAMED.get(value["kind"])
         if name is None:
             for key, each in value.items():
