@@ -31,7 +31,17 @@ const options = {
   target: "es2022",
   logLevel: "warning",
 };
-const REPORT = { absWorkingDir: STATIC, outdir: NEW, write: false, bundle: true, minify: true, target: "es2022", charset: "utf8", logLevel: "warning" };
+const REPORT = {
+  absWorkingDir: STATIC,
+  outdir: NEW,
+  write: false,
+  bundle: true,
+  minify: true,
+  target: "es2022",
+  charset: "utf8",
+  loader: { ".svg": "dataurl" },
+  logLevel: "warning",
+};
 const later = laterModules(await build({ ...options, write: false }));
 const { metafile } = await build({ ...options, plugins: [{ name: "main first", setup: (bundler) => importMain(bundler, later) }] });
 writeFileSync(join(NEW, "report.html"), await buildReport());

@@ -15,7 +15,7 @@ import { createAnnouncer } from "./announcer.js";
 import "./keys.js";
 import "../present/present.js";
 import "./usage.js";
-import { groupChoices } from "../settings/choices.js";
+import { mendChoices } from "../settings/choices.js";
 import "../settings/run_passport.js";
 
 const NETWORKS = { none: "no network", listed: "allowed hosts only" };
@@ -139,7 +139,7 @@ function mountSettings(button, settings) {
     else if (settings.contains(document.activeElement)) button.focus();
   };
   show(false);
-  groupChoices(settings);
+  mendChoices(settings);
   settings.append(h("button", { class: "storage", onclick: () => (show(false), emit("usage")) }, "Storage and limits"));
   settings.append(h("button", { class: "storage", onclick: () => (show(false), emit("keys")) }, "Keys (?)"));
   button.addEventListener("click", () => show(!settings.classList.contains("open")));

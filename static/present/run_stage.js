@@ -2,8 +2,9 @@
 
 import { h, waitForElement } from "../core/dom.js";
 import { currentRun, emit, on } from "../core/event_stream.js";
+import { source } from "../core/loading/source.js";
 import { fileKind, formatCount, formatElapsed, formatNumber, formatSeconds, plural } from "../core/format.js";
-import { StepChanges } from "../tree/step_changes.js";
+import { bestOf, StepChanges } from "../tree/step_changes.js";
 import { isPresenting } from "./presenting.js";
 
 const root = document.documentElement;
@@ -31,10 +32,13 @@ export class RunStage {
   show() {
     const step = isOnStage() ? this.#inPlay() : null;
     if (isOnStage()) root.dataset.stage = step || currentRun.running ? "step" : "end";
-    const before = this.#shown;
+    const [before, played] = [this.#shown, this.#step];
     this.#shown = isOnStage() ? root.dataset.stage : "";
     if (step !== this.#step) this.#enter(step);
-    if (!isOnStage()) return void (this.#result = "");
+    if (!isOnStage()) {
+      this.#result = "";
+      return before && currentRun.started ? this.#leave(played) : undefined;
+    }
     if (this.#shown === "end" && before !== "end") this.#showEnd();
     this.#showFigures();
     if (step) this.#showResult(step.number);
@@ -65,6 +69,14 @@ export class RunStage {
     thread.scrollTop = 0;
   }
 
+  /** Show at the desk what was in play: the step, the end of a run that goes on, or the answer. */
+  #leave(step) {
+    const { timeline } = this;
+    const goesOn = timeline.scrubber.player.playing || (currentRun.running && !currentRun.moment);
+    if (goesOn) timeline.goToEnd();
+    else timeline.goTo(step ? { part: "step", step: step.number } : { part: "answer", round: timeline.roundEnds.length });
+  }
+
   /** Show the end of the step in play; of one that is over and does not fit, its start. */
   #keepInView() {
     if (!this.#step) return;
@@ -76,16 +88,14 @@ export class RunStage {
     element.scrollIntoView({ block: fits || goesOn ? "end" : "start" });
   }
 
-  /** Show the file that shows best what has been made until now; a file of text that has changed with its changes. */
+  /** Show the file that shows best what has been made until now, or was given; a text that has changed with its changes. */
   #showResult(step) {
     const isPast = currentRun.moment !== null;
-    const file = this.changes.until(isPast ? currentRun.pastStep : step);
-    const key = file ? `${file.path} ${file.step} ${isPast}` : "";
-    if (!file || key === this.#result) return;
+    const file = this.changes.until(isPast ? currentRun.pastStep : step) ?? given();
+    const key = file ? `${file.path} ${file.step} ${isPast}` : "none";
+    if (key === this.#result) return;
     this.#result = key;
-    const { path, kind } = file;
-    if (!isPast) emit("open-file", path);
-    else emit("open-version", { path, step: file.step, compared: kind === "changed" && ["code", "file"].includes(fileKind(path)) });
+    emit("stage-file", file && { path: file.path, step: isPast ? file.step : null, compared: isPast && showsChanges(file) });
   }
 
   #showFigures() {
@@ -111,3 +121,12 @@ export class RunStage {
     return action === "previous" ? scrubber.goTo(scrubber.count) : undefined;
   }
 }
+
+/** The file that shows best what the task was given, as it was then; null if there is none. */
+function given() {
+  const path = bestOf(currentRun.inputs.map((each) => ({ path: `input/${each}` })))?.path;
+  return path ? { path, step: 0, kind: "added" } : null;
+}
+
+/** Whether a changed file is shown with its changes: a text is, and a report compares no versions. */
+const showsChanges = ({ path, kind }) => kind === "changed" && ["code", "file"].includes(fileKind(path)) && !source.bundled;

@@ -37,6 +37,11 @@ export class PreviewFile {
     this.name = decodePath(path.slice(path.lastIndexOf("/") + 1));
   }
 
+  /** Whether it is shown as it is now, not as of a step; 0 is before the first one. */
+  get isCurrent() {
+    return (this.step ?? null) === null;
+  }
+
   get version() {
     return this.entry ? `${this.entry.modified ?? `step-${this.entry.step}`}-${this.entry.size}` : "";
   }
@@ -83,7 +88,7 @@ export class PreviewFile {
   }
 
   address(what, options) {
-    const at = (this.step ?? null) === null ? {} : { step: this.step };
+    const at = this.isCurrent ? {} : { step: this.step };
     const compared = what === "difference" && this.base !== null ? { base: this.base } : {};
     return runApiUrl(`${what}/${this.path}`, { v: this.version, ...at, ...compared, ...options });
   }

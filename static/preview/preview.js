@@ -192,7 +192,7 @@ export class Preview {
     if (file !== this.file || this.element.classList.contains("deleted")) return;
     const { entry } = file;
     if (entry?.kind === "absent") return void (this.details.textContent = this.detailsText = "");
-    const parts = [file.step && !file.compared ? `version after step ${file.step}` : "", extra];
+    const parts = [versionName(file), extra];
     if (entry) parts.push(formatBytes(entry.size));
     if (entry?.modified !== undefined) parts.push(`modified ${formatAge(currentRun.now() - entry.modified)}`);
     file.extra = extra;
@@ -229,6 +229,12 @@ const iconLink = (name, label, attributes) => h("a", { class: "quiet icon-button
 /** Whether two entries describe the same content. */
 const sameContent = (one, other) =>
   one !== null && one.modified === other.modified && one.step === other.step && one.size === other.size && one.kind === other.kind;
+
+/** Say which version of a file is shown; nothing of the current one, nor of a comparison. */
+function versionName({ step, compared, isCurrent }) {
+  if (isCurrent || compared) return "";
+  return step ? `version after step ${step}` : "as it was given";
+}
 
 /** Describe an entry that is not a file; empty for files. */
 function nonFileMessage(entry) {

@@ -1,6 +1,5 @@
 // The script of a report, bundled into one file: the page's views of what the report's file contains.
 
-import "../core/loading/language.js"; // before uPlot
 import dompurify from "dompurify";
 import uPlot from "uplot";
 import { h, iconButton } from "../core/dom.js";
@@ -12,6 +11,7 @@ import { source } from "../core/loading/source.js";
 import { stateLabel, stateTone } from "../core/run/run_states.js";
 import { mountThemeButton } from "../core/theme.js";
 import { openDialog } from "../core/widgets/dialog.js";
+import "../present/present.js";
 import { RunTimeline } from "../timeline/run_timeline.js";
 import { mountWorkspace } from "../workspace/workspace.js";
 import { GroupAnswers, readJson, RunAnswers, stateOf } from "./answers.js";

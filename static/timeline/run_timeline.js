@@ -1,13 +1,15 @@
-// The timeline of a run that is recorded, whole or so far: its thread, totals, search, moments and links to steps.
+// The timeline of a run that is recorded, whole or so far: its thread, totals, search, moments, stage and links to steps.
 
 import { h, iconButton, isModified, setIcon } from "../core/dom.js";
-import { currentRun, on, whileShown } from "../core/event_stream.js";
+import { currentRun, emit, on, whileShown } from "../core/event_stream.js";
 import { RunStrip } from "../capabilities/run_strip.js";
 import { MomentView } from "../playback/moment_view.js";
 import { Scrubber } from "../playback/scrubber.js";
+import { RunStage } from "../present/run_stage.js";
 import { RunSearch } from "./find.js";
 import { RunThread } from "./thread.js";
 import { showTotals } from "../core/run/totals.js";
+import { mountStepKeys } from "./step_keys.js";
 
 // The dialog and its library are loaded on first use.
 const openTokens = () => whileShown(import("../charts/token_dialog.js"), "charts/charts.css", ({ openTokenDialog }) => openTokenDialog());
@@ -31,11 +33,15 @@ export class RunTimeline extends RunThread {
     this.moreButton = h("button", { class: "quiet more-figures", onclick: () => this.showMore(!this.overview.hasAttribute("data-open")) }, "More");
     this.showMore(false);
     root.querySelector(".run-tools").before(this.moreButton);
+    const presents = { class: "quiet present-run", title: "Present (p)", "aria-keyshortcuts": "p" };
     root.querySelector(".run-tools").append(
+      iconButton("present", "Present", () => emit("present"), presents),
       iconButton("find", "Find in run", () => this.search.open(), { class: "quiet", title: "Find in run (/)", "aria-keyshortcuts": "/" }),
       iconButton("chart", "Where the tokens go", openTokens, { class: "quiet" }),
       this.expandButton,
     );
+    new RunStage(this);
+    mountStepKeys(this);
   }
 
   reset() {

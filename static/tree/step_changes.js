@@ -4,8 +4,11 @@ import { isCache } from "./hidden.js";
 
 const SHOWN = /\.(png|jpe?g|gif|webp|avif|svg|html?|pdf|midi?|wav|mp3|ogg|opus|flac|m4a|mp4|webm|mov)$/i;
 
-/** How well a file shows what a step did: smaller is better. */
-const rank = ({ path }) => (isCache(path) ? 3 : path.startsWith("output/") ? Number(!SHOWN.test(path)) : 2);
+/** How well a file shows what was done: smaller is better. */
+const rank = ({ path }) => (isCache(path) ? 4 : (path.startsWith("output/") ? 0 : 2) + Number(!SHOWN.test(path)));
+
+/** The change or file, of { path }, that shows best what was done or given; undefined if there is none. */
+export const bestOf = (files) => files.toSorted((one, other) => rank(one) - rank(other))[0];
 
 export class StepChanges {
   #steps = new Map(); // step → its changes
@@ -18,7 +21,7 @@ export class StepChanges {
   /** The file that shows best what a step did, { path, kind, step }; null if there is none. */
   of(step, without = new Set()) {
     const there = (this.#steps.get(step) ?? []).filter(({ path, kind }) => kind !== "removed" && !without.has(path) && !isCache(path));
-    const best = there.toSorted((one, other) => rank(one) - rank(other))[0];
+    const best = bestOf(there);
     return best ? { ...best, step } : null;
   }
 

@@ -63,6 +63,8 @@ class Workspace {
     });
     on("arrived", (changes) => this.onArrived(changes));
     on("open-version", ({ path, step, compared, base }) => this.showVersion(path, step, compared, base));
+    on("stage-file", (file) => this.showOnStage(file));
+    on("presenting", (begins) => begins || this.leaveStage());
     this.reset();
   }
 
@@ -73,6 +75,21 @@ class Workspace {
     this.tree.markRead(path, step);
     this.tree.highlight(path);
     this.preview.show(path, null, step, compared, base);
+  }
+
+  /** Show a file on stage, as of a step or as it is now; null closes the preview. It is not the user's choice. */
+  showOnStage(file) {
+    this.chosenByUser = false;
+    if (!file) this.preview.close();
+    else if (file.step === null) this.tree.openFile(file.path, false);
+    else this.preview.show(file.path, null, file.step, file.compared);
+  }
+
+  /** After a presentation: show the newest result, or the file of the stage as of the moment that is shown. */
+  async leaveStage() {
+    await this.showPreviewAt(this.shownStep);
+    this.newest = 0;
+    this.showNewest();
   }
 
   reset() {
@@ -112,12 +129,11 @@ class Workspace {
   /** Show a file as it was after the step that is shown; `entry` is its row, if it was there. */
   showPast(path, entry) {
     const there = entry && !entry.later;
-    if (!there && isPlaying()) return void this.showExisting();
-    if (!there && !this.chosenByUser) return void this.preview.close(); // nobody asked for it
+    if (!there && (isPlaying() || !this.chosenByUser)) return void this.showExisting();
     this.preview.show(path, there ? entry : { kind: "absent", step: this.shownStep, size: 0 }, there ? entry.step : this.shownStep);
   }
 
-  /** While a run is played: show a file that is there at the moment, in place of one that is not. */
+  /** Show a file that is there at the moment, in place of one that is not. */
   showExisting() {
     const file = this.changes.until(this.shownStep);
     this.chosenByUser = false;
@@ -185,9 +201,14 @@ class Workspace {
     else this.preview.markDeleted();
   }
 
+  /** Whether new media are shown: of the run as it is now, until the user selects a file; on stage, present/run_stage.js chooses. */
+  get showsNewest() {
+    return !this.chosenByUser && currentRun.id !== null && this.shownStep === null && !isPresenting();
+  }
+
   /** Show new media in `output/` until the user selects a file. */
   async showNewest() {
-    if (this.chosenByUser || !currentRun.id || this.shownStep !== null) return;
+    if (!this.showsNewest) return;
     if (this.waiting) return void (this.pending = true);
     this.waiting = true;
     const query = new URLSearchParams({ folder: "output", sort: "time", count: "50" });
@@ -195,7 +216,7 @@ class Workspace {
     const { entries } = await fetchJson(runApiUrl(`files?${query}`)).catch(() => ({ entries: [] }));
     setTimeout(() => this.onIntervalEnd(), Math.max(MIN_INTERVAL_MS, LOAD_FACTOR * (performance.now() - startTime)));
     const newest = entries.find((entry) => entry.kind === "file" && PREVIEWABLE.test(entry.path));
-    if (this.chosenByUser || run !== currentRun.id || !newest || newest.modified <= this.newest) return;
+    if (!this.showsNewest || run !== currentRun.id || !newest || newest.modified <= this.newest) return;
     this.newest = newest.modified;
     this.tree.openFile(newest.path, false);
   }

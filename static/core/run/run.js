@@ -34,6 +34,7 @@ export class Run {
     this.node = ""; // the cluster's node that its sandbox is on
     this.pictures = new SentPictures();
     this.imported = ""; // the format of the file that it comes from
+    this.inputs = []; // the files that its task was given, below input/
     this.step = 0;
     // current or last step
     this.steering = null;
@@ -118,6 +119,7 @@ export class Run {
     this.forked = state.forked;
     this.imported = imported;
     this.node = state.node ?? "";
+    this.inputs = state.inputs ?? [];
     this.passport = state.passport ?? null;
     this.leftOut = state.left_out ?? [];
     this.limits = limits;
@@ -137,6 +139,7 @@ export class Run {
       if (kind === "run_started") this.started = true;
       if (kind === "model_answered" && event.usage) this.conversationTokens = tokensOf(event.usage);
       if (kind === "summary_ended") this.conversationTokens = 0; // not known before the next answer
+      if (kind === "run_started") this.inputs = event.inputs;
       if (kind === "run_started") this.limits = limits;
       if (kind === "run_started") this.mode = mode;
       if (kind === "run_started") this.network = network;

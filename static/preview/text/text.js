@@ -146,10 +146,10 @@ class TextView {
   /** Add the tools for viewing and editing. */
   addTools() {
     this.tools = sourceToggle(this.file, "text");
-    if (!this.file.step && this.reader.size <= MAX_EDITABLE)
+    if (this.file.isCurrent && this.reader.size <= MAX_EDITABLE)
       this.tools.push(h("button", { class: "quiet edit", onclick: () => this.edit() }, icon("edit"), "Edit"));
     this.file.setTools(...this.tools);
-    if (!this.file.step && findDraft(this.file)) this.edit();
+    if (this.file.isCurrent && findDraft(this.file)) this.edit();
   }
 
   async edit() {

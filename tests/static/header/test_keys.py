@@ -5,6 +5,7 @@ from playwright.sync_api import expect
 
 from tests.support.component.accessibility import check_accessible
 from tests.support.component.events import bash, ended, started, step
+from tests.support.component.routes import LocalRoutes
 from tests.support.component.stage import ALL, Stage, looks
 
 pytestmark = pytest.mark.component
@@ -79,6 +80,34 @@ def test_the_first_tab_stop_leads_past_the_header(stage: Stage) -> None:
     expect(link).to_be_in_viewport()
     link.press("Enter")
     expect(stage.thread).to_be_focused()
+
+
+def test_dialogs_give_the_focus_back_to_their_buttons(stage: Stage) -> None:
+    stage.use_routes(LocalRoutes(stage.data))
+    stage.mount(*ALL)
+    stage.page.locator(".recorded").get_by_role("button", name="Map a journey").click()
+    stage.button("Pause").click()
+    stage.button("Live").click()
+    dialog = stage.page.locator("dialog[open]")
+    for name in (
+        "History", "Examples", "Where the tokens go", "Requests and settings", "Request of step 6",
+        "Fork from here, step 6", "Continue with another model, step 6",
+    ):  # fmt: skip
+        button = stage.button(name)
+        button.focus()
+        button.press("Enter")
+        expect(dialog).to_be_visible()
+        stage.page.keyboard.press("Escape")
+        expect(dialog).to_have_count(0)
+        expect(button).to_be_focused()
+    settings = stage.button("Settings")
+    for name in ("Storage and limits", "Keys (?)"):
+        settings.click()
+        stage.button(name).press("Enter")
+        expect(dialog).to_be_visible()
+        stage.page.keyboard.press("Escape")
+        expect(dialog).to_have_count(0)
+        expect(settings).to_be_focused()
 
 
 def test_a_dialog_gives_the_focus_back_although_its_button_was_drawn_again(stage: Stage) -> None:

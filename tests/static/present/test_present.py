@@ -98,6 +98,67 @@ def test_a_run_is_presented_step_by_step_beside_what_it_made(stage: Stage) -> No
     expect(stage.page.locator(".onstage")).to_have_count(0)
 
 
+def test_a_recording_begins_on_stage_with_what_it_was_given(stage: Stage) -> None:
+    show_recording(stage, look=Look(size=PROJECTORS[0]))
+    keys = stage.page.keyboard
+    keys.press("p")
+    expect(stage.page.locator("html")).to_have_attribute("data-stage", "end")
+    for number in (6, 5, 4, 3, 2, 1):
+        keys.press("ArrowLeft")
+        expect_step(stage, number)
+    preview = stage.page.get_by_role("group", name="Preview")
+    expect(preview.locator(".header b")).to_have_text("diary.txt")
+    expect(preview).to_contain_text("as it was given")
+    expect(preview).to_contain_text("Rain until ten")
+    expect(preview.get_by_role("button", name="Edit")).to_have_count(0)
+    keys.press("ArrowRight")
+    expect(preview.locator(".header b")).to_have_text("track.py")
+
+
+def test_without_files_the_conversation_fills_the_stage(stage: Stage) -> None:
+    stage.mount(*ALL, run=[started(), *step(1, bash("ls"), text="I look."), *step(2, bash("ls"))])
+    stage.page.evaluate("document.activeElement.blur()")
+    stage.page.keyboard.press("p")
+    expect_step(stage, 2)
+    expect(stage.page.locator(".preview")).to_be_hidden()
+    box = stage.timeline.bounding_box()
+    assert box is not None
+    assert box["width"] > 0.9 * stage.look.size[0]
+
+
+def test_after_the_presentation_the_page_shows_what_was_in_play(stage: Stage) -> None:
+    show_recording(stage, look=Look(size=PROJECTORS[0]))
+    keys = stage.page.keyboard
+    keys.press("p")
+    expect(stage.page.locator("html")).to_have_attribute("data-stage", "end")
+    keys.press("Escape")
+    expect(stage.timeline.locator(".round-end .answer")).to_be_in_viewport()
+    preview = stage.page.get_by_role("group", name="Preview")
+    keys.press("p")
+    for number in (6, 5):
+        keys.press("ArrowLeft")
+        expect_step(stage, number)
+    expect(preview).to_contain_text("check.py")
+    keys.press("ArrowRight")
+    keys.press("ArrowRight")
+    expect(stage.page.locator("html")).to_have_attribute("data-stage", "end")
+    keys.press("Escape")
+    expect(preview.locator(".header b")).to_have_text("journey.html")
+    expect(preview).not_to_contain_text("version after")
+    keys.press("p")
+    for number in (6, 5, 4):
+        keys.press("ArrowLeft")
+        expect_step(stage, number)
+    keys.press("Escape")
+    expect(stage.task).to_be_visible()
+    expect(stage.step(4).locator(".step-number")).to_be_in_viewport()
+    expect(stage.step(2)).not_to_be_in_viewport()
+    slider = stage.page.get_by_role("slider", name="Step of the run")
+    slider.press("Home")  # nobody chose the file of the stage: one that was there takes its place
+    expect(stage.page.locator(".workspace .as-of")).to_contain_text("after step 1")
+    expect(stage.page.locator(".preview")).to_be_hidden()
+
+
 @pytest.mark.parametrize("size", PROJECTORS, ids=str)
 def test_nothing_on_stage_is_small(stage: Stage, size: tuple[int, int]) -> None:
     show_recording(stage, look=Look(size=size))

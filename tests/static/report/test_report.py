@@ -139,6 +139,27 @@ def test_a_report_plays_scrubs_and_hands_out_its_files(browser: Browser, tmp_pat
         assert later(page) == []
 
 
+def test_a_report_is_presented_step_by_step(browser: Browser, tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path)
+    recorder.step("echo one", "one\n", files={"output/a.txt": b"first"})
+    recorder.step("echo two", "two\n", files={"output/a.txt": b"second"})
+    recorder.step("echo three", "three\n")
+    with opened(browser, saved(recorder.end(), tmp_path)) as page:
+        page.get_by_role("button", name="Present").click()
+        stage = page.locator("html[data-presenting]")
+        expect(stage).to_have_attribute("data-stage", "end")
+        expect(page.get_by_label("Answer", exact=True)).to_contain_text("three lakes")
+        expect(page.get_by_role("tree")).to_be_hidden()
+        for number in ("3", "2"):
+            page.keyboard.press("ArrowLeft")
+            expect(page.locator(".step.onstage")).to_have_attribute("data-step", number)
+        expect(page.get_by_role("document", name="Text of a.txt")).to_have_text("second")
+        page.keyboard.press("Escape")
+        expect(stage).to_have_count(0)
+        expect(page.get_by_role("tree")).to_be_visible()
+        expect(page.locator("#step-2")).to_be_in_viewport()
+
+
 def test_a_report_finds_texts_and_shows_settings_and_tokens(
     browser: Browser, tmp_path: Path
 ) -> None:
