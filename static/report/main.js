@@ -1,5 +1,6 @@
 // The script of a report, bundled into one file: the page's views of what the report's file contains.
 
+import "../core/loading/language.js"; // before uPlot
 import dompurify from "dompurify";
 import uPlot from "uplot";
 import { h, iconButton } from "../core/dom.js";
