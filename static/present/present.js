@@ -25,6 +25,8 @@ const ACTIONS = {
 const OF_A_RUN = new Set(["next", "previous", "play", "result"]); // other views scroll by these keys
 
 let left = null; // what had the focus before
+let isLeaving = false; // whether the page itself leaves full screen
+let changing = Promise.resolve(); // into full screen or out of it
 
 /** Begin or end the presentation of what is shown. */
 async function togglePresentation(begin = !isPresenting()) {
@@ -34,7 +36,7 @@ async function togglePresentation(begin = !isPresenting()) {
   for (const name of ["blank", "resultAlone", "stage"]) delete root.dataset[name];
   if (begin) leaveFocus();
   else returnFocus(left);
-  fillScreen(begin);
+  fillScreen();
   emit("presenting", begin);
 }
 
@@ -43,14 +45,23 @@ function leaveFocus() {
   /** @type {HTMLElement} */ (left)?.blur?.();
 }
 
-/** Fill the screen where the browser allows it; leaving full screen ends the presentation, too. */
-function fillScreen(begin) {
-  if (begin && !document.fullscreenElement)
-    root.requestFullscreen?.().catch(() => {}); // the page stays as it is
-  else if (!begin && document.fullscreenElement) document.exitFullscreen();
+/** Fill the screen while something is presented, where the browser allows it: one change after the other. */
+function fillScreen() {
+  changing = changing.then(changeScreen).catch(() => {}); // the page stays as it is
 }
 
-document.addEventListener("fullscreenchange", () => document.fullscreenElement || togglePresentation(false));
+async function changeScreen() {
+  const fill = isPresenting();
+  if (fill === Boolean(document.fullscreenElement) || !root.requestFullscreen) return;
+  const changed = new Promise((resolve) => document.addEventListener("fullscreenchange", resolve, { once: true }));
+  isLeaving = !fill;
+  await (fill ? root.requestFullscreen() : document.exitFullscreen());
+  await changed; // its promise may come first
+  isLeaving = false;
+}
+
+/** Who leaves full screen ends the presentation; when the page does, another one may have begun. */
+document.addEventListener("fullscreenchange", () => document.fullscreenElement || isLeaving || togglePresentation(false));
 
 /** Whether there is something to present. */
 const presentable = () => currentRun.started || Boolean(root.dataset.view);

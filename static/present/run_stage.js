@@ -63,9 +63,9 @@ export class RunStage {
 
   /** Show the end from its beginning: the answer. */
   #showEnd() {
-    const { follow, scrollPin, thread } = this.timeline;
+    const { follow, thread } = this.timeline;
     follow(false); // the results grow below
-    scrollPin.release();
+    this.timeline.stay();
     thread.scrollTop = 0;
   }
 
@@ -80,11 +80,11 @@ export class RunStage {
   /** Show the end of the step in play; of one that is over and does not fit, its start. */
   #keepInView() {
     if (!this.#step) return;
-    const { thread, scrollPin, scrubber } = this.timeline;
+    const { thread, scrubber } = this.timeline;
     const { element } = this.#step;
     const goesOn = currentRun.moment === null || scrubber.player.playing || currentRun.moment.event !== null;
     const fits = element.getBoundingClientRect().height < thread.getBoundingClientRect().height;
-    scrollPin.release();
+    this.timeline.stay(); // the desk may still scroll to what was in play
     element.scrollIntoView({ block: fits || goesOn ? "end" : "start" });
   }
 

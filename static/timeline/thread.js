@@ -216,9 +216,14 @@ export class RunThread {
   }
 
   goToEnd() {
+    this.stay();
+    this.follow(true);
+  }
+
+  /** End the scrolling to an element, also what still follows of it. */
+  stay() {
     this.scrollTarget = null;
     this.scrollPin.release();
-    this.follow(true);
   }
 
   /** The end of what a fork has copied from its parent. */

@@ -30,6 +30,12 @@ IN_VIEW = """(step) => {
   const fills = box.height > thread.height;
   return inside || (fills && box.top < thread.bottom && box.bottom > thread.top);
 }"""
+AGAIN = """() => new Promise((done) => {
+  document.addEventListener('fullscreenchange', done, {once: true});
+  for (const key of ['Escape', 'p'])
+    document.body.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true}));
+})"""
+"""Ends a presentation and begins it again before the window has left full screen."""
 
 
 def show_recording(stage: Stage, title: str = "Map a journey", look: Look | None = None) -> None:
@@ -157,6 +163,21 @@ def test_after_the_presentation_the_page_shows_what_was_in_play(stage: Stage) ->
     slider.press("Home")  # nobody chose the file of the stage: one that was there takes its place
     expect(stage.page.locator(".workspace .as-of")).to_contain_text("after step 1")
     expect(stage.page.locator(".preview")).to_be_hidden()
+
+
+def test_a_presentation_that_begins_while_full_screen_is_left_goes_on(stage: Stage) -> None:
+    stage.mount(*ALL, run=[started(), *step(1, bash("ls"), text="I look.")])
+    stage.page.evaluate("document.activeElement.blur()")
+    root, filled = stage.page.locator("html[data-presenting]"), "document.fullscreenElement"
+    stage.page.keyboard.press("p")
+    stage.page.wait_for_function(filled)
+    stage.page.evaluate("document.exitFullscreen()")
+    expect(root).to_have_count(0)
+    stage.page.keyboard.press("p")
+    stage.page.wait_for_function(filled)
+    stage.page.evaluate(AGAIN)
+    expect(root).to_have_count(1)
+    stage.page.wait_for_function(filled)
 
 
 @pytest.mark.parametrize("size", PROJECTORS, ids=str)
