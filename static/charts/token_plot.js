@@ -19,6 +19,9 @@ const COLOURS = {
   limit: "--bad",
   pasted: "--ink",
 };
+/** In forced colours, parts differ by lines, too: paths in a tile of 6 × 6 pixels; contrast.css draws those of the legend. */
+const LINES = { fresh: "M-1 1 1-1M0 6 6 0M5 7 7 5", environment: "M3 0V6", generated: "M0 3H6" };
+const forced = matchMedia("(forced-colors: active)");
 
 export class TokenPlot {
   /** `onStep(step)` is called for a click on a step; null if steps cannot be opened. */
@@ -37,6 +40,7 @@ export class TokenPlot {
     this.element.addEventListener("blur", () => this.show(null));
     this.resize = new ResizeObserver(() => this.fit());
     this.theme = new MutationObserver(() => this.repaint());
+    this.onForced = () => this.repaint();
   }
 
   /** Draw; the tops of the two axes are shared by the charts beside it. */
@@ -53,6 +57,7 @@ export class TokenPlot {
     this.plot.over.addEventListener("click", ({ offsetX }) => this.open(this.plot.posToIdx(offsetX)));
     this.resize.observe(this.element);
     this.theme.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
+    forced.addEventListener("change", this.onForced);
     return this.fit();
   }
 
@@ -60,6 +65,7 @@ export class TokenPlot {
     this.destroyed = true;
     this.resize.disconnect();
     this.theme.disconnect();
+    forced.removeEventListener("change", this.onForced);
     this.plot?.destroy();
   }
 
@@ -135,6 +141,8 @@ export class TokenPlot {
     const colour = (name) => style.getPropertyValue(name).trim();
     this.colours = { text: colour("--ink-3"), line: colour("--line") };
     for (const [key, name] of Object.entries(COLOURS)) this.colours[key] = colour(name);
+    if (!forced.matches) return;
+    for (const [key, lines] of Object.entries(LINES)) this.colours[key] = lined(this.colours[key], lines, colour("--surface"));
   }
 
   repaint() {
@@ -183,6 +191,19 @@ export class TokenPlot {
     this.tip.style.left = right ? "" : `${x + 14}px`;
     this.tip.style.right = right ? `${this.element.clientWidth - x + 14}px` : "";
   }
+}
+
+/** A pattern of lines on a colour. */
+function lined(colour, lines, stroke) {
+  const tile = h("canvas", { width: 6 * devicePixelRatio, height: 6 * devicePixelRatio });
+  const context = tile.getContext("2d");
+  context.scale(devicePixelRatio, devicePixelRatio);
+  context.fillStyle = colour;
+  context.fillRect(0, 0, 6, 6);
+  context.strokeStyle = stroke;
+  context.lineWidth = 1.5;
+  context.stroke(new Path2D(lines));
+  return context.createPattern(tile, "repeat");
 }
 
 /** The numbers of a step as lines; the first names it. */
