@@ -25,9 +25,10 @@ export class Summary {
   }
 
   show(comparison) {
-    const { task, inputs, verdict, expected, note, reason, state, elsewhere } = comparison;
-    if (!hasChanged(this, [task, inputs, verdict, expected, note, reason, state, elsewhere])) return;
+    const { title, task, inputs, verdict, expected, note, reason, state, elsewhere } = comparison;
+    if (!hasChanged(this, [title, task, inputs, verdict, expected, note, reason, state, elsewhere])) return;
     this.text.textContent = task;
+    this.task.dataset.titled = titledBy(title, task);
     this.files.replaceChildren(...inputs.map(fileChip));
     this.files.hidden = !inputs.length;
     this.sentence.textContent = verdict?.text || pendingText(comparison);
@@ -42,6 +43,12 @@ export class Summary {
     this.size.disconnect();
     this.seen.disconnect();
   }
+}
+
+/** How much of a task its title says: all of it, its start, or nothing. */
+function titledBy(title, task) {
+  if (title === task.trim()) return "whole";
+  return task.trim().startsWith(title) ? "start" : "";
 }
 
 /** What is said before there is a verdict. */

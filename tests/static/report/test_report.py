@@ -234,6 +234,12 @@ def test_a_comparisons_report_opens_without_a_network(browser: Browser, tmp_path
         expect(page.get_by_role("columnheader", name="In the sandbox")).to_be_visible()
         expect(page.locator(".column .round-end")).to_have_count(2)
         expect(page.get_by_role("button", name=re.compile("Delete|Stop"))).to_have_count(0)
+        page.keyboard.press("p")
+        expect(page.locator("html[data-presenting]")).to_have_count(1)
+        expect(page.get_by_role("group", name="Verdict")).to_be_in_viewport()
+        expect(page.locator(".comparison-chart")).to_be_hidden()
+        page.keyboard.press("Escape")
+        expect(page.locator("html[data-presenting]")).to_have_count(0)
         page.get_by_role("button", name="Switch theme").click()
         expect(page.locator("html")).to_have_attribute("data-theme", "dark")
 
