@@ -180,6 +180,15 @@ def test_a_presentation_that_begins_while_full_screen_is_left_goes_on(stage: Sta
     stage.page.wait_for_function(filled)
 
 
+def test_on_a_narrow_stage_the_end_has_the_whole_height(stage: Stage) -> None:
+    show_recording(stage, look=Look(size=NARROW))
+    stage.page.keyboard.press("p")
+    expect(stage.page.locator("html")).to_have_attribute("data-stage", "end")
+    box = stage.timeline.bounding_box()
+    assert box is not None
+    assert box["height"] > 0.8 * NARROW[1]
+
+
 @pytest.mark.parametrize("size", PROJECTORS, ids=str)
 def test_nothing_on_stage_is_small(stage: Stage, size: tuple[int, int]) -> None:
     show_recording(stage, look=Look(size=size))
