@@ -195,7 +195,7 @@ class MemberColumn {
     setText(this.note, note);
     this.note.hidden = !note;
     this.showRun(note ? null : shown.run, label);
-    this.labels.show(note ? null : shown, experiment);
+    this.labels.show(note || shown.running ? null : shown, experiment); // while it works there is nothing to label
     this.answers.show(note ? null : shown, experiment);
   }
 

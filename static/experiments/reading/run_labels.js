@@ -42,7 +42,11 @@ export class RunLabels {
       this.known = null;
       this.fill();
     }
-    if (!run || !hasChanged(this, [run.run, run.labels, run.noted, this.canEdit])) return;
+    if (!run) {
+      this.element.hidden = true;
+      return void hasChanged(this, null); // it is drawn again when there is a run
+    }
+    if (!hasChanged(this, [run.run, run.labels, run.noted, this.canEdit])) return;
     this.known = run.labels ?? [];
     if (source.bundled) this.said = raters.map((rater, at) => ({ rater, label: run.labels?.[at] ?? "", note: "" }));
     this.draw();

@@ -6,7 +6,7 @@ import { canWrap, loadCodeMirror, loadLanguage, viewExtensions } from "../text/c
 import { quietButton } from "../parts.js";
 import { loadMerge } from "./line_changes.js";
 
-const MIN_SPLIT_WIDTH = 760; // minimum width in pixels for two columns
+const MIN_SPLIT_WIDTH = 61; // minimum width for two columns, in em: on stage type is large
 const MAX_REMOVED = 100_000; // characters of a removed block that can be shown between two lines
 
 /** Show the `text` before and after a step; `addTool` receives buttons for the bar. */
@@ -56,7 +56,7 @@ class TextDiff {
     this.needsColumns = this.chunks.some(({ fromA, toA }) => toA - fromA > MAX_REMOVED);
     this.element = h("div", { class: "code-view" });
     this.element.addEventListener("keydown", (event) => this.onKey(event));
-    this.size = new ResizeObserver(([{ contentRect }]) => this.layout(this.chosen ?? contentRect.width >= MIN_SPLIT_WIDTH));
+    this.size = new ResizeObserver(([{ contentRect }]) => this.layout(this.chosen ?? contentRect.width >= MIN_SPLIT_WIDTH * this.fontSize()));
     this.size.observe(this.element);
     this.layout(false);
   }
@@ -64,6 +64,10 @@ class TextDiff {
   close() {
     this.size.disconnect();
     this.shown?.destroy();
+  }
+
+  fontSize() {
+    return parseFloat(getComputedStyle(this.element.querySelector(".cm-scroller")).fontSize);
   }
 
   tools() {
