@@ -62,6 +62,14 @@ SELECT owner, sum(runs), sum(unknown), sum(pinned), sum(running), sum(size), sum
     sum(versions)
 FROM parts WHERE (:owner IS NULL OR owner = :owner) GROUP BY owner HAVING sum(runs)
 """
+_KEPT_TOTALS = """
+SELECT coalesce(sum(runs), 0), total(size - versions), total(versions) FROM (
+    SELECT runs, size, versions FROM sums WHERE {mine}
+    UNION ALL
+    SELECT -1, -size, -versions FROM runs
+    WHERE {mine} AND run IN (SELECT value FROM json_each(:hidden))
+)
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -531,7 +539,7 @@ class _Query:
                 conditions.append("words MATCH :match")
                 values["match"] = expression
         where = f"FROM {source} WHERE {' AND '.join(conditions)}"
-        totals = f"SELECT count(*), total(size - versions), total(versions) {where}"
+        totals = self._totals(where)
         if self.folded:
             where += " AND comparison NOT IN (SELECT value FROM json_each(:folded))"
             values["folded"] = json.dumps(list(self.folded))
@@ -547,6 +555,12 @@ class _Query:
         return _Selection(
             (totals, values), (f"SELECT {columns} {where} {order} LIMIT :limit", values)
         )
+
+    def _totals(self, where: str) -> str:
+        """Return the statement of the totals; those of all runs, or of one user's, are kept."""
+        if self.words or self.pinned or self.only is not None:
+            return f"SELECT count(*), total(size - versions), total(versions) {where}"
+        return _KEPT_TOTALS.format(mine="1" if self.owner is None else "owner = :owner")
 
 
 def _entry_of(record: Record) -> HistoryEntry:
