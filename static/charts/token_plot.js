@@ -21,7 +21,6 @@ const COLOURS = {
 };
 /** In forced colours, parts differ by lines, too: paths in a tile of 6 × 6 pixels; contrast.css draws those of the legend. */
 const LINES = { fresh: "M-1 1 1-1M0 6 6 0M5 7 7 5", environment: "M3 0V6", generated: "M0 3H6" };
-const forced = matchMedia("(forced-colors: active)");
 
 export class TokenPlot {
   /** `onStep(step)` is called for a click on a step; null if steps cannot be opened. */
@@ -40,6 +39,7 @@ export class TokenPlot {
     this.element.addEventListener("blur", () => this.show(null));
     this.resize = new ResizeObserver(() => this.fit());
     this.theme = new MutationObserver(() => this.repaint());
+    this.forced = matchMedia("(forced-colors: active)");
     this.onForced = () => this.repaint();
   }
 
@@ -57,7 +57,7 @@ export class TokenPlot {
     this.plot.over.addEventListener("click", ({ offsetX }) => this.open(this.plot.posToIdx(offsetX)));
     this.resize.observe(this.element);
     this.theme.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
-    forced.addEventListener("change", this.onForced);
+    this.forced.addEventListener("change", this.onForced);
     return this.fit();
   }
 
@@ -65,7 +65,7 @@ export class TokenPlot {
     this.destroyed = true;
     this.resize.disconnect();
     this.theme.disconnect();
-    forced.removeEventListener("change", this.onForced);
+    this.forced.removeEventListener("change", this.onForced);
     this.plot?.destroy();
   }
 
@@ -141,7 +141,7 @@ export class TokenPlot {
     const colour = (name) => style.getPropertyValue(name).trim();
     this.colours = { text: colour("--ink-3"), line: colour("--line") };
     for (const [key, name] of Object.entries(COLOURS)) this.colours[key] = colour(name);
-    if (!forced.matches) return;
+    if (!this.forced.matches) return;
     for (const [key, lines] of Object.entries(LINES)) this.colours[key] = lined(this.colours[key], lines, colour("--surface"));
   }
 
