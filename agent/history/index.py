@@ -394,7 +394,7 @@ class History:
         measured: bool = False,
         sandboxes: str = "",
     ) -> list[tuple[Any, ...]]:
-        """Select ``columns`` of ``_SIZED`` of all runs, active ones as they are now.
+        """Select some of the columns ``_SIZED`` of all runs; active runs have their current values.
 
         ``rest`` follows the condition in the statement, with ``:sandboxes``.
         """

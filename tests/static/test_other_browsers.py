@@ -2,7 +2,10 @@
 
 import io
 import wave
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image
@@ -53,6 +56,22 @@ class RequestList:
         await self._app(scope, receive, send)
 
 
+@contextmanager
+def opened_studio(
+    folder: Path, open_browser: Open, turns: Sequence[Turn] = ()
+) -> Iterator[ControlledPage]:
+    """Serve a studio whose model gives these answers, and open it in a browser."""
+    with Endpoint(turns) as endpoint:
+        connected: dict[str, Any] = {"base_url": endpoint.url, "model": "m"} if turns else {}
+        with (
+            serve_studio(folder / "data", builtin=False, **connected) as url,
+            open_browser(folder / "profile") as page,
+        ):
+            page.goto(url)
+            page.wait_for(MOUNTED)
+            yield page
+
+
 def test_firefox_loads_the_page_once(tmp_path: Path) -> None:
     data, asked = tmp_path / "data", list[str]()
     app = create_app(Settings(data=data), LocalSandboxProvider(data))
@@ -90,13 +109,7 @@ def test_a_run_streams_is_played_and_presented(tmp_path: Path, open_browser: Ope
         bash("echo '<h1>Terns</h1>' > output/page.html", text="I write a page."),
         SUBMIT,
     ]
-    with (
-        Endpoint(turns) as endpoint,
-        serve_studio(tmp_path / "data", base_url=endpoint.url, model="m", builtin=False) as url,
-        open_browser(tmp_path / "profile") as page,
-    ):
-        page.goto(url)
-        page.wait_for(MOUNTED)
+    with opened_studio(tmp_path, open_browser, turns) as page:
         page.wait_for("document.querySelectorAll('.welcome .tile').length === 6")
         assert page.evaluate("performance.getEntriesByType('navigation').length") == 1
         page.choose_file(".attachments input[type=file]", given)
@@ -126,12 +139,7 @@ def test_a_run_streams_is_played_and_presented(tmp_path: Path, open_browser: Ope
 
 @each_browser
 def test_the_first_demonstration_ends_in_its_page(tmp_path: Path, open_browser: Open) -> None:
-    with (
-        serve_studio(tmp_path / "data", builtin=False) as url,
-        open_browser(tmp_path / "profile") as page,
-    ):
-        page.goto(url)
-        page.wait_for(MOUNTED)
+    with opened_studio(tmp_path, open_browser) as page:
         page.wait_for(shown(".recorded button"))
         page.click(".recorded button")
         page.wait_for("document.documentElement.dataset.playback === 'playing'")
@@ -165,12 +173,7 @@ def test_chosen_files_are_previewed(tmp_path: Path, open_browser: Open) -> None:
         "f.opus": "document.querySelector('.preview .time')?.textContent === '0:00 / 0:02'",
         "g.webm": "document.querySelector('.preview video')?.readyState >= 2",
     }
-    with (
-        serve_studio(tmp_path / "data", builtin=False) as url,
-        open_browser(tmp_path / "profile") as page,
-    ):
-        page.goto(url)
-        page.wait_for(MOUNTED)
+    with opened_studio(tmp_path, open_browser) as page:
         for name, condition in shown_when.items():
             page.choose_file(".attachments input[type=file]", tmp_path / name)
             open_file(page, name)
@@ -200,10 +203,7 @@ DROP = """(() => {
 
 @each_browser
 def test_a_dropped_file_is_edited_and_saved(tmp_path: Path, open_browser: Open) -> None:
-    data = tmp_path / "data"
-    with serve_studio(data, builtin=False) as url, open_browser(tmp_path / "profile") as page:
-        page.goto(url)
-        page.wait_for(MOUNTED)
+    with opened_studio(tmp_path, open_browser) as page:
         page.evaluate(DROP)
         open_file(page, "notes.txt")
         page.wait_for(shown(".preview .tools .edit"))
@@ -214,7 +214,9 @@ def test_a_dropped_file_is_edited_and_saved(tmp_path: Path, open_browser: Open) 
         page.click(".preview .tools .save")
         page.wait_for("document.querySelector('.unsaved').textContent === 'Saved'")
         run = page.evaluate("new URLSearchParams(location.search).get('run')")
-        saved = (RunFolder.open(data, run).workspace / "input" / "notes.txt").read_text()
+        saved = (
+            RunFolder.open(tmp_path / "data", run).workspace / "input" / "notes.txt"
+        ).read_text()
         assert "Some " in saved
         assert saved.replace("Some ", "") == "Terns winter here."
 
@@ -227,13 +229,7 @@ def test_a_video_is_a_result_and_its_run_is_forked(tmp_path: Path, open_browser:
         bash("echo two > output/a.txt", text="I write it anew."),
         SUBMIT,
     ]
-    with (
-        Endpoint(turns) as endpoint,
-        serve_studio(tmp_path / "data", base_url=endpoint.url, model="m", builtin=False) as url,
-        open_browser(tmp_path / "profile") as page,
-    ):
-        page.goto(url)
-        page.wait_for(MOUNTED)
+    with opened_studio(tmp_path, open_browser, turns) as page:
         page.type("#task textarea", "Film the terns")
         page.click("#run")
         page.wait_for(shown(".outputs video"))
