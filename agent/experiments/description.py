@@ -65,10 +65,7 @@ _OF_A_SUITE = (
 def describe(
     folder: ExperimentFolder, summaries: Summaries, *, running: bool = False
 ) -> dict[str, Any]:
-    """Return an experiment with its results: a comparison's table, an evaluation's cells.
-
-    A summary is None for a run that is queued or starting; a run without one was deleted.
-    """
+    """Return an experiment with its results: a comparison's table, an evaluation's cells."""
     definition = folder.definition
     cells = cells_of(folder, summaries, running=running)
     runs = [

@@ -1,8 +1,4 @@
-"""What an experiment is: tasks, and the members that carry them out, each some times.
-
-A comparison is an experiment with one task and inputs; an evaluation has suites of tasks with known
-answers.
-"""
+"""An experiment: a comparison has one task and inputs, an evaluation suites of tasks."""
 
 import math
 from collections.abc import Sequence

@@ -162,10 +162,7 @@ class ExperimentFolder(OwnedFolder[Record]):
 
     @classmethod
     def find(cls, places: Iterable[Path], experiment: str, kind: Kind | None = None) -> Self:
-        """Open an experiment, of a kind if one is named, in the first data folder that has it.
-
-        Raises ``RunError`` if there is none with this id, or its record cannot be read.
-        """
+        """Open an experiment, of a kind if one is named, in the first data folder that has it."""
         for data in places:
             path = record_path(data, experiment)
             if path is None or kind not in (None, path.stem):
@@ -284,10 +281,7 @@ class ExperimentFolder(OwnedFolder[Record]):
     def take_over(
         self, entry: RunEntry, score: ScoreEntry | None, labels: Iterable[LabelEntry] = ()
     ) -> None:
-        """Record a run, its score and its labels as another experiment has them.
-
-        Raises ``OSError``, and ``UsageError`` if there are too many raters or labels.
-        """
+        """Record a run, its score and its labels as another experiment has them."""
         self._runs.add(entry)
         if score is not None:
             self._scores.add(score)

@@ -117,10 +117,7 @@ def has_answer(summary: Summary) -> bool:
 def outcome_of(
     folder: ExperimentFolder, entry: RunEntry, summaries: Summaries, *, running: bool
 ) -> Outcome:
-    """Return how a run counts, while the experiment is ``running`` or after.
-
-    A comparison's runs have their whole answers.
-    """
+    """Return how a run counts; one of a comparison has its whole answer."""
     summary, stored, answer = summaries.get(entry.run), folder.score(entry.run), ""
     deleted = entry.run not in summaries
     if summary is None and not deleted:

@@ -1,9 +1,4 @@
-"""The process that carries out an evaluation: it holds a lock, which ends with it.
-
-::
-
-    <evaluation>/process.json   its id, its machine, and where the runs are; locked
-"""
+"""The process that carries out an evaluation holds a lock on its ``process.json``."""
 
 import fcntl
 import os

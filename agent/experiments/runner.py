@@ -1,7 +1,6 @@
 """Carry out the runs of an experiment, several at a time, and score their answers.
 
-What was done is recorded as it begins, so that an experiment continues after the process was
-killed: no run that ended is repeated. A member whose run cannot be started leaves the others.
+Each run is recorded as it begins, so that none that ended is repeated after a kill.
 """
 
 import logging
@@ -34,7 +33,10 @@ class StartedRun(Protocol):
         """The run's id."""
 
     def carry_out(self) -> tuple[str, str, str]:
-        """Carry it out; return its status, its answer and why it failed."""
+        """Carry out runs, and score answers of earlier ones; return when all have ended.
+
+        Returns why members could not be started, by index; that of all if the rest waits.
+        """
 
     def stop(self) -> None:
         """End it early, from any thread."""

@@ -86,11 +86,9 @@ class Schedule:
         stop: Stop,
         on_test: Callable[[Sequence[int]], None],
     ) -> dict[Key, str]:
-        """Test the members' models that were not tested yet, and give up those that fail.
+        """Test the members' models that were not tested; return why runs are not started.
 
-        ``model_of`` returns a member's model, None for one that is not tested; ``on_test`` is
-        called from any thread with the members that a test concerns. Returns why runs are not
-        started.
+        ``model_of`` returns None for one that is not tested; ``on_test`` is called in any thread.
         """
         models: dict[int, Model] = {}
         for member in sorted({member for _, member, _ in self._pending}):

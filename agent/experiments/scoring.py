@@ -1,7 +1,4 @@
-"""Grade the answers of ended runs, and store the grades.
-
-Grades of a comparison whose check is quick are computed when they are read; they are not stored.
-"""
+"""Grade answers of ended runs, and store the grades of slow checks and of evaluations."""
 
 from agent.errors import StudioError
 from agent.experiments.experiment import Judge
@@ -68,10 +65,9 @@ def score_run(
     judge: JudgeAccess | None = None,
     stop: Stop | None = None,
 ) -> Grade | None:
-    """Return the grade of an ended run, stored if it has to be; this may take minutes.
+    """Return the grade of an ended run; None if it was stopped, or no answer is expected.
 
-    It is None if it was stopped, which stores nothing, or no answer is expected. If the check
-    cannot run here, the run stays without a score.
+    If the check cannot run here, the run stays without a score. This may take minutes.
     """
     from agent.grading.grade import grade, grade_at_once  # only to grade
 

@@ -50,10 +50,7 @@ def _seeded(asked: RunSpec, repetition: int) -> RunSpec:
 
 
 def _prompt_name(suite: SuiteInfo, member: RunSpec) -> str:
-    """Return the prompt that a member names, else the suite's.
-
-    In the sandbox the built-in model has the only prompt that it was trained with.
-    """
+    """Return the member's prompt, the only one that the built-in model knows, or the suite's."""
     if member.prompt != USUAL_PROMPT:
         return member.prompt
     if member.model == BUILTIN_ID and member.mode == "sandbox":

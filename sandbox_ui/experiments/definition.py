@@ -127,10 +127,7 @@ def _copy_uploads(workspace: Workspace, folder: Path) -> None:
 def members_of(
     requests: Sequence[Mapping[str, Any]], settings: Settings
 ) -> tuple[tuple[Member, ...], list[RunRequest]]:
-    """Return members, labelled, and the requests with which their models are called.
-
-    A demonstration never answers for a member.
-    """
+    """Return members, labelled, and the requests with which their models are called."""
     parsed = [_parsed(at, each, settings) for at, each in enumerate(requests)]
     members = complete((member for member, _ in parsed), "")
     wanted = [
@@ -177,10 +174,7 @@ def continued(
 def extended(
     folder: ExperimentFolder, request: ExtendRequest, preset: str, settings: Settings, user: User
 ) -> tuple[tuple[Member, ...], Judge | None, Participants]:
-    """Return an evaluation's members with those that a request adds, its judge, and all requests.
-
-    A member that is known already is not added again.
-    """
+    """Return an evaluation's members with those that are new, its judge, and all requests."""
     known, judge, given = folder.definition.members, folder.definition.judge, request.judge
     if judge and given:
         raise UsageError(f"Answers are decided by {judge.model} already. Leave the judge out.")

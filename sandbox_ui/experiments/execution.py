@@ -29,11 +29,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(kw_only=True, eq=False)
 class Execution:
-    """Carries out planned runs of an experiment in a thread of its own, until none is left.
-
-    The models of an evaluation's members are tested first. A member whose run cannot be started is
-    given up, and the others go on. When a quota is used up, nothing more is started.
-    """
+    """Carries out planned runs of an experiment in a thread of its own, until none is left."""
 
     live: LiveExperiment
     planned: Sequence[Key]

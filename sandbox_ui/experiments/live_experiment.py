@@ -1,8 +1,4 @@
-"""One experiment as its followers see it: its cells, task by member, kept up to date one by one.
-
-Each change of a cell gets a number. A follower asks for the cells that have changed since the
-number that it knows; the cost of an event does not depend on how many cells there are.
-"""
+"""An experiment as its followers see it: cells whose changes are numbered, at a flat cost."""
 
 import secrets
 import threading
@@ -56,13 +52,8 @@ class _Overview:
 class LiveExperiment:
     """An experiment. Thread-safe.
 
-    Attributes:
-        observed: Reads the runs of an experiment that another process carries out; None of ours.
-        reason: Why runs could not be started by what carried it out last.
-        started: How many runs were done when it was started or continued, and when.
-        judge: The judge whose votes are still needed, with its key.
-        scanners: What asks or asked the questions about its runs, by question.
-        listeners: What is called, from any thread, when it has changed.
+    ``observed`` reads the runs of another process; ``started``: how many runs were done when it was
+    continued, and when; ``judge`` has its key while votes are needed; ``scanners`` by question.
     """
 
     def __init__(
@@ -241,10 +232,9 @@ class LiveExperiment:
         return described
 
     def known_overview(self, *, running: bool, fresh: bool, listed: bool) -> dict[str, Any] | None:
-        """Return it without tasks and cells as it was described last; None if that is too old.
+        """Return the last description without cells; None if it is too old.
 
-        ``fresh`` wants it as it is now, even if that takes long; ``listed`` only its state and the
-        results of ended runs.
+        ``fresh`` wants it as it is now; ``listed`` only its state and the results of ended runs.
         """
         known = self._overview
         if known is None:

@@ -123,10 +123,7 @@ class ExperimentManager:
         return live.folder.id
 
     def check(self, request: EvaluationRequest, user: User) -> dict[str, Any]:
-        """Return what an evaluation needs and what it will take; nothing is started.
-
-        Models that were not tested are tested, and the judge judges an example.
-        """
+        """Return what an evaluation needs and will take, after tests of its models and judge."""
         uploads = self._runs.workspace(request.inputs) if request.inputs else None
         settings = self._settings
         with loaded_suites(request, uploads, user, request.preset) as suites:
@@ -221,11 +218,7 @@ class ExperimentManager:
         return live.observed is not None and process.find(live.folder.path) is not None
 
     def catch_up(self, experiment: str) -> LiveExperiment:
-        """Read what another process has written of an experiment; take over what it has left.
-
-        An experiment whose process has ended or was killed moves to the data folder, with its
-        runs.
-        """
+        """Read what another process has written of an experiment; take over what it has left."""
         live = self.registry.get(experiment)
         if live.observed is not None and not is_in_use(live.folder.data):
             self._catalog.adopt()
@@ -270,10 +263,7 @@ class ExperimentManager:
         self._continue(live, todo, request, user)
 
     def extend(self, experiment: str, request: ExtendRequest, user: User) -> dict[str, int]:
-        """Add members and tasks to an evaluation and start their runs; return how many of each.
-
-        The draft with its uploads is deleted.
-        """
+        """Add members and tasks to an evaluation and start their runs; return how many of each."""
         with self._extension(experiment, request, user) as (folder, members, suites, judge, asked):
             self._require_capacity(folder.owner, folder.kind)
             self._runs.admission.check_start(folder.owner, folder.tasks[0].text)
@@ -364,7 +354,7 @@ class ExperimentManager:
         return live.folder.pinned
 
     def delete(self, experiment: str, *, with_runs: bool = False) -> int:
-        """Delete an experiment that is neither in progress nor pinned; return the bytes freed.
+        """Delete an experiment that is idle and not pinned; return the bytes freed.
 
         Its runs become independent unless they are deleted with it.
         """

@@ -11,10 +11,7 @@ from agent.runs.summary import Summary
 
 
 class ObservedRuns:
-    """Summaries of runs that another process carries out; an ended one is read once.
-
-    A look at a run in progress costs the same however long it is. Thread-safe.
-    """
+    """Summaries of runs of another process; each look costs the same. Thread-safe."""
 
     def __init__(self, data: Path) -> None:
         self._data = data

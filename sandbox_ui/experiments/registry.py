@@ -14,10 +14,7 @@ from sandbox_ui.experiments.observed import ObservedRuns
 
 
 class ExperimentRegistry:
-    """The experiments of one data folder; those in its subfolders belong to other processes.
-
-    Thread-safe. Only this process changes the others.
-    """
+    """The experiments of a data folder; those in subfolders are other processes'. Thread-safe."""
 
     def __init__(self, data: Path) -> None:
         self._data = data

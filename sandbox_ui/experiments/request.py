@@ -1,7 +1,4 @@
-"""A request for a comparison or an evaluation, parsed strictly.
-
-The definition is stored; the requests of its members have API keys and stay in this process.
-"""
+"""A request for a comparison or an evaluation, parsed strictly; its keys are never stored."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -59,10 +56,7 @@ class ExpectedRequest(StrictRequest):
 
 
 class ExperimentRequest(StrictRequest):
-    """What comparisons and evaluations have in common; ``inputs`` is the id of a draft, or empty.
-
-    A member is what ``RunRequest.of`` reads, with a ``label``.
-    """
+    """What both have in common: ``inputs`` is a draft's id, members as for ``RunRequest.of``."""
 
     members: Few[dict[str, Any]]
     inputs: str = ""

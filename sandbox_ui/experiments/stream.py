@@ -252,11 +252,7 @@ def stream_response(
 
 
 def parse_runs(text: str | None, known: Collection[str]) -> list[str] | None:
-    """Return the runs to follow; None for the default.
-
-    Runs that do not belong to the experiment are left out: a repetition that was done again leaves
-    it, which a page that reconnects may not know yet.
-    """
+    """Return the runs to follow that still belong to the experiment; None for the default."""
     if text is None:
         return None
     runs = [each for each in text.split(",") if each]

@@ -1,7 +1,4 @@
-"""Several evaluations as one: the members of all of them, over the tasks of all of them.
-
-The runs stay where they are; the merged evaluation only names them. Nothing is run.
-"""
+"""Several evaluations as one, which only names their runs: nothing is copied or run."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,10 +18,7 @@ _Place = tuple[str, str]
 
 
 def merge(folders: Sequence[ExperimentFolder], title: str = "") -> ExperimentFolder:
-    """Create an evaluation from the runs of two or more, which must ask and grade alike.
-
-    Raises ``UsageError`` if they differ, lie in several data folders, or have too many raters.
-    """
+    """Create an evaluation from the runs of two or more, which must ask and grade alike."""
     _check_places(folders)
     _check_raters(folders)
     suites = _merged_suites(folders)

@@ -208,10 +208,7 @@ ROWS = {row.key: row for _, rows in GROUPS for row in rows}
 class Means:
     """The means of all measures over some runs, which have ended.
 
-    Attributes:
-        asked: Whether any run was answered by a model.
-        estimated: Whether an endpoint reported no counts, so that they are estimated.
-        missing: How many steps did not report a count, by its name.
+    ``estimated``: an endpoint reported no counts; ``missing``: steps without a count, by its name.
     """
 
     def __init__(self, runs: Sequence[Outcome], *, interval: bool = True) -> None:

@@ -1,7 +1,4 @@
-"""Statistics of repeated runs: intervals, pass@k, paired differences.
-
-All intervals are at 95 %. Every function names its method and source; a caller shows it with n.
-"""
+"""Statistics of repeated runs. All intervals are at 95 %; a caller shows them with n."""
 
 import random
 from collections.abc import Sequence
@@ -84,18 +81,12 @@ def _resamples(count: int) -> tuple[tuple[int, ...], ...]:
 
 
 def pass_at_k(count: int, right: int, k: int) -> float:
-    """Return the probability that at least one of ``k`` runs is right.
-
-    The unbiased estimator of Chen et al. 2021 (Codex), from ``count`` runs.
-    """
+    """Return the unbiased probability that one of ``k`` runs is right (Chen et al. 2021, Codex)."""
     return 1.0 - comb(count - right, k) / comb(count, k)
 
 
 def pass_hat_k(count: int, right: int, k: int) -> float:
-    """Return the probability that all of ``k`` runs are right (pass^k).
-
-    The unbiased estimator of Yao et al. 2024 (τ-bench), from ``count`` runs.
-    """
+    """Return the unbiased probability that all ``k`` runs are right (Yao et al. 2024, τ-bench)."""
     return comb(right, k) / comb(count, k)
 
 

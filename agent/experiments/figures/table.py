@@ -1,8 +1,6 @@
 """The table of an experiment: rows are measures, columns are members.
 
-A cell has the mean over a member's runs with its interval and n, and the difference to the
-baseline. A number that is not known is shown as “not reported” or “–”, never as 0. “Best” is
-marked only where more or less is better.
+A number that is not known is “not reported” or “–”, never 0.
 """
 
 from collections import Counter
@@ -229,10 +227,7 @@ def _difference_row(figures: Sequence[Figures]) -> dict[str, Any]:
 def _mean_groups(
     definition: Experiment, means: Sequence[Means], answered: Sequence[bool]
 ) -> list[Group]:
-    """Return the groups of the rows that say anything about any member.
-
-    A member that ``answered`` nothing is not the best for having taken little.
-    """
+    """Return the groups of the rows that say anything; who answered nothing is not the best."""
     groups = []
     for title, specs in GROUPS:
         rows = []

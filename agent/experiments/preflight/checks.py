@@ -68,8 +68,7 @@ def preflight(
 ) -> Preflight:
     """Check what an evaluation needs; models that were not tested are tested, which costs little.
 
-    ``models`` are by member's index, without those that other machines reach; see ``estimate`` for
-    ``places``, ``owner`` and ``done``.
+    ``models`` are by member's index, without those that other machines reach.
     """
     stop = stop or Stop()
     expected = estimate(definition, suites, places, concurrency, owner, done)

@@ -27,8 +27,7 @@ _Key = tuple[str, str, str]
 class Estimate:
     """What all runs take together, or a question about them; None is not known.
 
-    ``seconds`` are of the whole evaluation, with as many runs at a time as asked for; ``votes``
-    are a judge's, which come on top; ``basis`` says what it is known from.
+    ``seconds`` are of all runs at the asked concurrency; a judge's ``votes`` come on top.
     """
 
     runs: int

@@ -1,8 +1,4 @@
-"""The figures of an experiment, laid out once as rectangles and texts.
-
-A comparison's shows a few measures; an evaluation's the score of each domain by member with the
-gain over the baseline, as the paper's does, or the gains alone.
-"""
+"""The figures of an experiment, laid out as rectangles and texts."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal

@@ -20,10 +20,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_command(options: argparse.Namespace) -> int:
-    """Verify an export; return 0 if all its figures are recomputed, 1 with what differs.
-
-    Raises ``UsageError`` if it is no export, or cannot be read.
-    """
+    """Verify an export; return 0 if all its figures are recomputed, 1 with what differs."""
     from agent.experiments.publish.verify import (  # imports statistics
         MAX_DIFFERENCES,
         verify,

@@ -1,7 +1,6 @@
 """Rectangles and texts as SVG, PDF and PNG.
 
-SVG keeps texts as they are. PDF and PNG have a font of their own, embedded, with the characters of
-Western European languages only; others are replaced.
+The embedded font of PDF and PNG has the characters of Western Europe; others are replaced.
 """
 
 import io

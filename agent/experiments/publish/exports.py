@@ -1,8 +1,4 @@
-"""An experiment in all formats: rows of runs, tables, the figure, and all of them in one archive.
-
-All are made from one JSON, that of ``agent.experiments.publish.publication.published``; so whoever
-has it, has everything that the others are computed from.
-"""
+"""An experiment in all formats, all made from the one JSON of ``publication.published``."""
 
 import io
 import zipfile

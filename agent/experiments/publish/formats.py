@@ -1,7 +1,4 @@
-"""Tables as CSV, LaTeX, Markdown and text for a terminal.
-
-Texts come from models and files: each format escapes them.
-"""
+"""Tables as CSV, LaTeX, Markdown and text; each escapes the texts of models and files."""
 
 import csv
 import io
@@ -39,10 +36,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table: columns, titled groups of rows, sentences around it, and its columns' definitions.
-
-    A group without a title has no row of its own.
-    """
+    """Columns, groups of rows (titled or not), sentences around them, definitions of columns."""
 
     columns: Sequence[str]
     groups: Sequence[tuple[str, Sequence[Row]]]

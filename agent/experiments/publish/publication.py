@@ -1,8 +1,6 @@
-"""All that is published of an experiment, as one JSON that every export is made from.
+"""All that is published of an experiment, as one JSON, without addresses of endpoints and keys.
 
-Its provenance says where the figures come from: program, models, prompts, data, graders, failures.
-It names no endpoint's address and no key. What a run was carried out with is read from the
-beginning of its journal, not from what was asked for.
+What a run was carried out with is read from the beginning of its journal.
 """
 
 import hashlib
@@ -42,10 +40,9 @@ def published(
     description: Mapping[str, Any],
     k: int | None = None,
 ) -> dict[str, Any]:
-    """Return an experiment's description with its runs, its provenance and its columns.
+    """Return what a reader sees of an experiment with its runs, its provenance and its columns.
 
-    ``description`` is what its reader may see of it. ``k`` is that of pass@k and pass^k; None for
-    the largest of which every task has so many runs.
+    ``k`` is that of pass@k; None for the largest of which every task has so many runs.
     """
     if k is not None and not 2 <= k <= MAX_REPETITIONS:
         raise UsageError(f"k is a number from 2 to {MAX_REPETITIONS}.")

@@ -1,8 +1,6 @@
 """The results of an evaluation, computed from the rows of its runs and from nothing else.
 
-A task's score is the mean of its repetitions. Runs that failed by an infrastructure error, and
-runs without a score, are counted apart: they are in no mean. A figure that is not known is None,
-never 0. ``columns.RESULT_COLUMNS`` defines all of them.
+Infrastructure errors and runs without a score are in no mean; an unknown figure is None.
 """
 
 from collections import defaultdict
@@ -95,10 +93,9 @@ class _Domain:
 def results_by_domain(
     rows: Iterable[RunRow], domains: Sequence[str], baselines: Sequence[int], k: int | None = None
 ) -> list[dict[str, Any]]:
-    """Return the results of all tasks together, of each domain, and the mean over the domains.
+    """Return the results of all tasks, of each domain, and the mean over the domains.
 
-    ``domains`` has the domain of each task, ``baselines`` the member that each one is compared
-    with; ``k`` is as in ``published``.
+    ``domains`` are by task, ``baselines`` by member; ``k`` is as in ``published``.
     """
     by_member = [defaultdict[int, list[RunRow]](list) for _ in baselines]
     for row in rows:
@@ -177,11 +174,7 @@ def score_of(rows: Sequence[RunRow]) -> float | None:
 
 
 def judge_figures(folder: ExperimentFolder) -> dict[str, Any]:
-    """Return how a judge did its work: answers and votes, and those that it did not give.
-
-    ``agreement`` is the mean share of an answer's votes that agree with their majority, over the
-    answers with two or more votes.
-    """
+    """Return how a judge did its work; ``agreement``: mean share of votes for an answer's majority."""
     current = {entry.run for entry in folder.runs()}
     scores = [
         each for each in folder.scores().values() if each.run in current and each.scorer == "judge"

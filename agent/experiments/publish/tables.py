@@ -1,8 +1,4 @@
-"""The tables of an experiment, made from the JSON that describes it.
-
-An evaluation has the paper's table (a score for each domain and member, with the gain), one of all
-figures, and one of tasks; a comparison has the table of its page.
-"""
+"""The tables of an experiment, made from the JSON that describes it."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,8 +1,4 @@
-"""Recompute every figure of an export from the rows of its runs, and list what differs.
-
-The rows are those of its JSON. From them its results are computed anew, and with these every other
-file of the export is made again, whose numbers must be those of the file.
-"""
+"""Recompute an export's figures and files from the rows of its JSON, and list what differs."""
 
 import json
 import math
@@ -48,8 +44,7 @@ _COUNTED: tuple[OutcomeName, ...] = (
 def verify(path: Path) -> tuple[list[str], list[str]]:
     """Return the names of the files that were recomputed, and what differs in them.
 
-    ``path`` is an export's JSON, archive or folder, or a file beside the JSON. Raises
-    ``UsageError`` if it is no export, or cannot be read.
+    ``path`` is an export's JSON, archive or folder, or a file beside the JSON.
     """
     files = _files(path)
     name = _name_of(files, path)
@@ -62,10 +57,9 @@ def verify(path: Path) -> tuple[list[str], list[str]]:
 
 
 def verify_data(path: Path, data: Mapping[str, Path]) -> tuple[list[str], list[str]]:
-    """Return the suites of an export whose data was compared, and what differs in it.
+    """Return the suites whose data was compared, and what differs in it.
 
-    ``data`` is by suite, or under "" that of all. Raises ``UsageError`` if the export does not say
-    which files its tasks were read from, and ``TaskError`` if the data of a suite is missing.
+    ``data`` is by suite, or under "" that of all.
     """
     files = _files(path)
     name = _name_of(files, path)

@@ -1,8 +1,6 @@
-"""Which runs of an evaluation are meant: one definition for the page, exports and commands.
+"""Which runs of an evaluation are meant, as in a URL: ``outcome=wrong&tokens=1000..5000``.
 
-A filter is text as in a URL's query, ``outcome=wrong&tokens=1000..5000``: a run is shown if it has,
-of every named field, one of the values. Both the page (``static/experiments/reading/filters.js``)
-and this module read the values from an evaluation's description.
+A run has one of the values of each field; ``static/experiments/reading/filters.js`` agrees.
 """
 
 import re
@@ -137,10 +135,7 @@ def selected(description: Mapping[str, Any], chosen: Filter) -> list[str]:
 
 
 def only(description: Mapping[str, Any], kind: str, chosen: Filter) -> dict[str, Any]:
-    """Return an evaluation with the chosen runs' rows only, for an export of a kind.
-
-    Raises ``UsageError`` for a kind whose figures are of all runs.
-    """
+    """Return an evaluation with the chosen runs' rows only; refuse kinds with figures of all."""
     if not kind.startswith("runs.") or "cells" not in description:
         raise UsageError("A filter is for the rows of an evaluation’s runs: runs.csv, .jsonl, …")
     wanted = set(selected(description, chosen))
@@ -150,10 +145,7 @@ def only(description: Mapping[str, Any], kind: str, chosen: Filter) -> dict[str,
 def cells_of(
     description: Mapping[str, Any],
 ) -> Iterator[tuple[dict[str, str], Sequence[Mapping[str, Any]]]]:
-    """Yield the runs of each task and member, with the values that they share.
-
-    A member that has not begun a task has one without an id.
-    """
+    """Yield what the runs of a task and member share, and the runs; one without an id if none."""
     members = description["members"]
     for task, row in zip(description["tasks"], description["cells"], strict=True):
         of_task = {name: task[name] for name in ("suite", "domain", "group")}

@@ -62,10 +62,7 @@ class RunLabels:
         return [entry or LabelEntry(run=run, rater=rater) for rater, entry in found]
 
     def add(self, entry: LabelEntry) -> None:
-        """Record what a rater says of a run, instead of what they said before.
-
-        Raises ``UsageError`` if there are too many raters or labels, and ``OSError``.
-        """
+        """Record what a rater says of a run, instead of what they said before."""
         with self._lock:
             self._check(entry)
             self._entries.add(entry)

@@ -78,11 +78,7 @@ def prompt_for(question: Question, text: TranscriptText) -> str:
 def ask(
     question: Question, run: str, text: TranscriptText, asked: Asked, stop: Stop, at: float
 ) -> Answer | None:
-    """Return a model's answer about a run; None if it was stopped.
-
-    An answer that is not of the schema is asked for once more; then it is an error of its own.
-    Raises ``ModelError`` if the model does not answer.
-    """
+    """Return a model's answer about a run, asked for twice at most; None if it was stopped."""
     prompt, problem = prompt_for(question, text), ""
     spent = Answer(question=question.id, run=run, at=at)
     for _ in range(2):

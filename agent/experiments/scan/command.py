@@ -28,7 +28,7 @@ _UNCONNECTED = "Name the model that reads the runs: --model MODEL, and its endpo
 
 
 def run_command(options: argparse.Namespace, settings: Settings) -> int:
-    """Ask about the runs; print answers to stderr as they come, and all of them as JSON Lines.
+    """Ask about the runs; print answers to stderr as they come, and all as JSON Lines.
 
     Returns 0 if every run has an answer that could be read, 1 if not, 130 if stopped.
     """

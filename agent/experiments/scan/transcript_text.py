@@ -38,11 +38,7 @@ class TranscriptText:
 
 
 def read_transcript(path: Path, characters: int = MAX_CHARACTERS) -> TranscriptText:
-    """Return the transcript of a run's journal, at most so many characters of it.
-
-    Of what is longer, the middle is left out, and said so. Raises ``OSError`` and
-    ``JournalError``.
-    """
+    """Return a run's transcript; of a long one, the middle is left out, and said so."""
     task, end, steps = "", "", dict[int, str]()
     for each in steps_of(journal.read(path)):
         if isinstance(each, Step):

@@ -1,7 +1,4 @@
-"""Presets: how somebody published results of the suites; ``paper`` is LLM-in-Sandbox's.
-
-A preset is a beginning: whatever is given goes before it, and ``departures`` says what was.
-"""
+"""Presets: how somebody published results; whatever is given goes before a preset."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -65,10 +62,7 @@ def follow_judge(judge: Judge, preset: str) -> Judge:
 
 
 def follow_sampling(asked: RunSpec) -> RunSpec:
-    """Return what is asked for with the paper's sampling where it says nothing.
-
-    The paper: temperature 0.7 for Qwen3, 1.0 for all others; DeepSeek-V3.2 is told to reason.
-    """
+    """Return a request with the paper's sampling where it says nothing."""
     if asked.model == BUILTIN_ID:
         return asked
     values: dict[str, Any] = {}
