@@ -27,10 +27,7 @@ def call_usage(
     cpu_seconds: float | None = None,
     looks: int = 0,
 ) -> CapabilityUsage:
-    """Return what a call used, observed where possible and otherwise parsed.
-
-    Refused requests are no use of external resources.
-    """
+    """Return what a call used, observed where possible and otherwise parsed."""
     found = reader.read(name, arguments)
     answered = [request for request in requests if not request.refused]
     edited = name == EDITOR and ok

@@ -1,7 +1,4 @@
-"""Capability usage by the paper's patterns, shown beside our own classification.
-
-They count turns whose tool call contains a string, also in comments, file names and text.
-"""
+"""Capability usage by the paper's patterns, which match comments, file names and text, too."""
 
 import json
 from collections.abc import Mapping

@@ -60,12 +60,7 @@ Interpreter = Callable[["Scan", str], None]
 
 
 class Scan:
-    """One pass over what a call executes.
-
-    ``folder`` is the shell's, as far as ``cd`` tells; ``texts`` are those of files that commands
-    write. ``interpreters`` read texts by language, ``execute`` classifies a program with its
-    arguments, ``read_file`` returns the text of a file by absolute path.
-    """
+    """One pass over what a call executes; ``texts`` are those of files that its commands write."""
 
     def __init__(
         self,

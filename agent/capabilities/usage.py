@@ -110,11 +110,7 @@ class CapabilityRates:
 
 
 def rates(usages: Iterable[CapabilityUsage | None]) -> CapabilityRates | None:
-    """Return the rates of a run; None without steps, or if a step's use was not recorded.
-
-    A share of the other steps would be another figure. A step without a tool call has an empty
-    ``CapabilityUsage``.
-    """
+    """Return the rates of a run; None without steps, or if a step's use was not recorded."""
     known = list(usages)
     recorded = [each for each in known if each is not None]
     if not known or len(recorded) < len(known):
