@@ -17,10 +17,7 @@ _POLL_SECONDS = 0.2
 
 
 class Approver:
-    """Asks at the terminal, or reads from a pipe, what becomes of each call that waits.
-
-    The run is stopped at the end of the input.
-    """
+    """Asks at the terminal or a pipe about each waiting call; the end of input stops the run."""
 
     def __init__(self, run: Run, input_: int | None = None) -> None:
         self._run = run

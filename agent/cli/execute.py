@@ -46,10 +46,7 @@ def execute_run(
     data: DataFolder,
     provider: DockerSandboxProvider,
 ) -> int:
-    """Execute one run, show its events and print its answer; return the exit code.
-
-    The provider, of this data folder's sandboxes, may be creating one already.
-    """
+    """Execute one run, show its events and print its answer; return the exit code."""
     selected = _select_model(options, settings)
 
     stop = Stop()

@@ -38,7 +38,7 @@ _OF_A_SUITE = re.compile(r"(?:^|,)\s*([a-z][a-z0-9_]*)=")
 
 
 def run_command(options: argparse.Namespace, settings: Settings) -> int:
-    """Carry out a comparison or an evaluation; print its progress to stderr, results to stdout.
+    """Carry out a comparison or an evaluation: progress to stderr, results to stdout.
 
     Returns 0 if every run has ended, 1 if a member could not be started, or a run of an evaluation
     failed by an infrastructure error or is still waiting, 4 if scores are missing, 130 if stopped.
@@ -180,10 +180,7 @@ def _values_by_suite(text: str) -> dict[str, str]:
 
 @contextmanager
 def _moving_home(settings: Settings) -> Iterator[None]:
-    """At the end of the block, move the runs to the data folder, unless the page holds it.
-
-    Until then they stay in a subfolder, so that the page can lock the data folder.
-    """
+    """At the end of the block, move the runs to the data folder, unless the page holds it."""
     try:
         yield
     finally:
@@ -215,10 +212,7 @@ def _data(texts: list[str]) -> str | dict[str, str] | None:
 def parse_members(
     texts: Sequence[str], settings: Settings, *, in_modes: bool = False
 ) -> tuple[tuple[Member, ...], dict[str, ModelArgument]]:
-    """Return the members, and the endpoints with keys of their own by label.
-
-    With ``in_modes``, a text that names no mode stands for both modes.
-    """
+    """Return the members, and by label the models of those with endpoints of their own."""
     parsed = [
         each
         for text in texts

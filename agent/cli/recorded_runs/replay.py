@@ -27,10 +27,7 @@ _WORDS: dict[Verdict, str] = {
 
 
 def replay_run(options: argparse.Namespace, settings: Settings) -> int:
-    """Replay a run; print its events to stderr and the verdicts to stdout.
-
-    The exit code is 1 if something differs, or is unverified and that is not allowed.
-    """
+    """Replay a run; exit code 1 if a step differs, or is unverified and that is not allowed."""
     found = find_run(options.run, settings.data)
     recording = open_recording(found.journal, found.folder)
     settings = replace(settings, image=options.image or settings.image, warm_sandboxes=0)
