@@ -1,7 +1,4 @@
-"""Removes what a node's process leaves behind: DATA DOCKER_HOST RUNTIME_DIR.
-
-The process starts it and holds its standard input, which closes however the process ends.
-"""
+"""Removes what a node's process left behind, once that process has closed its standard input."""
 
 import os
 import shutil
@@ -24,10 +21,7 @@ def main(arguments: list[str]) -> None:
 
 
 def remove_leftovers(data: Path, host: str, runtime_dir: str) -> None:
-    """Remove the containers, networks and runs of a data folder whose process has ended.
-
-    Nothing happens if another process comes to use the folder.
-    """
+    """Remove the containers, networks and runs of an unlocked data folder."""
     from agent.data_folder import DataFolder
     from agent.errors import DataFolderLocked
     from agent.sandbox.docker import lifecycle

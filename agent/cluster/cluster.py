@@ -53,11 +53,10 @@ class _Nodes:
 
 
 class Cluster:
-    """A context manager that connects to a cluster and starts its actors.
+    """Connects to a Ray cluster and starts its actors; on exit it ends runs and cleans up nodes.
 
-    On exit it ends the runs in progress and waits until the nodes have cleaned up. ``report`` is
-    called with sentences for people, from any thread; a node that could not be used is tried again
-    after ``retry_seconds``, by default never.
+    ``report`` gets sentences for people, from any thread. A node that could not be used is tried
+    again after ``retry_seconds``.
     """
 
     def __init__(
@@ -148,10 +147,7 @@ class Cluster:
                 self.give_back(node)
 
     def take(self, stop: Stop, wanted: Node | None = None) -> Node | None:
-        """Wait for a free sandbox and count it as busy; return its node, None if stopped first.
-
-        The ``wanted`` node is used if it is still there, even if none of its sandboxes is free.
-        """
+        """Wait for a free sandbox and count it as busy; return its node, None if stopped first."""
         with stop.on_set(self._wake):
             return self._take(stop, wanted)
 

@@ -31,11 +31,7 @@ class NodeSilent(NodeLost):
 
 @dataclass(eq=False)
 class Node:
-    """A node with its actor, which can have ``threads`` runs or sandboxes at once at the most.
-
-    ``preparing`` is the pending answer of ``NodeProcess.prepare``; None once it is there.
-    ``sandboxes`` is how many it has at once, 0 until then; ``busy`` how many are in use now.
-    """
+    """A node with its actor; ``preparing`` is a pending answer, None once ``sandboxes`` is set."""
 
     id: str
     name: str

@@ -28,11 +28,7 @@ class Prepared:
 
 
 class NodeProcess:
-    """One per node; ``agent.cluster.cluster`` makes it an actor, whose methods run in threads.
-
-    The settings are those of the node's environment; with 0 ``sandboxes``, they or its processors
-    and memory say how many it has at once.
-    """
+    """An actor, one per node; with 0 ``sandboxes``, its settings or hardware set the number."""
 
     LOSS = ""
     """What follows if a node is lost, for people."""

@@ -1,7 +1,6 @@
 """What is sent between a node and its driver, in parts: a run's record, file versions and files.
 
-A run's journal is sent while the run is in progress, except its end: that follows when everything
-else has arrived, so a run whose journal has an end is complete.
+The end of the journal is sent last, so a run whose journal has an end is complete.
 """
 
 import os
@@ -28,8 +27,7 @@ class Part(NamedTuple):
     """A piece of a run; ``path`` is in the run's folder or the workspace.
 
     ``record`` is another file of the run's folder, ``blob`` the content of a file version,
-    ``synced`` says that all changes of the workspace up to ``number`` were sent. ``data`` are a
-    content's next bytes, a link's target, or why the run ended; ``last`` completes a content.
+    ``synced`` says that all changes of the workspace up to ``number`` were sent.
     """
 
     kind: Kind
@@ -43,10 +41,7 @@ class Part(NamedTuple):
 
 
 class Sender:
-    """Yields the parts of one run; ``inputs`` are the hashes of its documents by path.
-
-    ``left_out`` are files that are too large, or that only the sandbox could read.
-    """
+    """Yields the parts of one run; ``left_out`` are files that are too large or not readable."""
 
     def __init__(self, folder: RunFolder, inputs: dict[str, str]) -> None:
         self._folder = folder

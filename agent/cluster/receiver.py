@@ -38,10 +38,7 @@ class FileReceiver:
         self._size = 0
 
     def receive(self, part: Part) -> Node | None:
-        """Write a part; return the path's node, None if it was removed or is incomplete.
-
-        After a ``WorkspaceError``, the rest of this file is ignored.
-        """
+        """Write a part; return the path's node, None if it was removed or is incomplete."""
         path = RelPath(part.path)
         if part.kind == "file":
             return self._receive_content(path, part)
@@ -162,11 +159,7 @@ class Receiver:
         self._incoming.mkdir(mode=0o700)
 
     def receive(self, part: Part) -> None:
-        """Write a part; return the path's node, None if it was removed or is incomplete.
-
-        Raises ``WorkspaceError`` if the path is not accepted or does not fit; the rest of the file
-        is then ignored.
-        """
+        """Write a part; after a ``WorkspaceError``, the rest of its file is ignored."""
         if part.kind == "journal":
             with self._folder.journal.open("ab") as file:
                 file.write(part.data)

@@ -93,10 +93,7 @@ class SandboxHost(NodeProcess):
     def command(
         self, key: str, call: str, method: str, args: tuple[Any, ...], options: dict[str, Any]
     ) -> Iterator[Output]:
-        """Run a command and yield its output in batches; the first, empty one says it has begun.
-
-        ``method`` is ``execute`` or ``spawn``; ``stop`` ends the command by its ``call`` id.
-        """
+        """Run ``execute`` or ``spawn``; yield output in batches, first an empty one."""
         hosted = self._get(key)
         try:
             stop = self._stop_of(call)

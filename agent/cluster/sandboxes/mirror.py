@@ -1,9 +1,7 @@
 """A node's side of a workspace that is kept equal to its copy on the driver.
 
-What the sandbox changes is found by a file watcher and by manifests, and sent in parts: some time
-after it happened, and completely at the end of each command. Each set of changes has a version;
-the driver waits until it has received the version that a command's end names. The parts carry the
-number of the user's changes that the node had received when it found them, so that the driver can
+Changes are sent in parts with a version; the driver waits for the version that a command's end
+names. The parts carry the number of the user's last received change, so that the driver can
 ignore what the user has overwritten since.
 """
 

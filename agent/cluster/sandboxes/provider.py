@@ -212,11 +212,7 @@ class ClusterSandboxProvider:
         return self._cluster
 
     def _connect(self) -> None:
-        """Connect, and disconnect when the provider is closed.
-
-        The thread stays: Linux ends the processes of a local cluster together with the thread
-        that started them.
-        """
+        """Connect, and disconnect when the provider is closed."""
         self._on_status(self.setup_status)
         cluster = Cluster(
             self._address, self._source, self._report, SandboxHost, _THREADS_PER_SANDBOX,
@@ -235,7 +231,7 @@ class ClusterSandboxProvider:
         self._connected.set()
         self._on_status(self.setup_status)
         if self._cluster is not None:
-            self._closing.wait()
+            self._closing.wait()  # Linux ends a local cluster with the thread that started it
             self._cluster = None
             cluster.close()
 

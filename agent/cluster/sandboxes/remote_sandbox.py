@@ -18,11 +18,7 @@ from agent.util.stop import Stop
 
 
 class RemoteSandbox:
-    """A sandbox on a node, with a copy of its workspace here; see ``agent.sandbox.base.Sandbox``.
-
-    The copy is complete at the end of each command. The user's changes to it have to be announced
-    by ``files_changed``.
-    """
+    """A sandbox on a node, with a local copy of its workspace that commands complete."""
 
     def __init__(
         self,
