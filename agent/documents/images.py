@@ -1,7 +1,4 @@
-"""Pictures of any format: opened within limits, scaled, turned upright, with eight bits a channel.
-
-Call it only in a separate process: the libraries may crash on a hostile file.
-"""
+"""Opens and scales pictures; only for a separate process, as hostile files may crash libraries."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

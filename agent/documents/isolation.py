@@ -1,7 +1,4 @@
-"""Drop a process's network access and privileges before it reads a hostile file.
-
-Import all needed modules before: Python's own may not be readable afterwards.
-"""
+"""Drops a process's network and privileges; import modules before, they may be unreadable then."""
 
 import ctypes
 import encodings

@@ -27,10 +27,7 @@ class LockedError(Exception):
 
 
 def read_office(raw: bytes) -> TextAndPages:
-    """Return an office document's text, and its page count if stated.
-
-    Raises ``LockedError``, ``OverflowError``, or ``ValueError`` for other and damaged formats.
-    """
+    """Return an office document's text, and its page count if stated."""
     if raw.startswith(OLE_SIGNATURE):
         return _read_workbook(raw)
     with zipfile.ZipFile(io.BytesIO(raw)) as archive:
@@ -63,10 +60,7 @@ def _notes(archive: zipfile.ZipFile, main: TextCollector) -> Iterator[str]:
 
 
 def _stated_pages(properties: bytes, words: int) -> int | None:
-    """Return the page count from the properties; None if they are a template's.
-
-    Those count other words than the text has.
-    """
+    """Return the page count; None if the stated word count shows that it is a template's."""
     pages, counted = (
         re.search(rb"<%s>(\d{1,9})</%s>" % (name, name), properties)
         for name in (b"Pages", b"Words")

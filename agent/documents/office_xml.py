@@ -21,11 +21,7 @@ _REFERENCES = {"footnoteReference": "footnote", "endnoteReference": "endnote"}
 
 
 class TextCollector:
-    """Target of an XML parser that collects paragraphs, in any namespace.
-
-    Character data of the ``containers`` is text. ``notes`` and ``references`` are the foot- and
-    endnotes of this part and the numbers that its text refers to, by kind.
-    """
+    """Target of an XML parser: collects paragraphs, notes and the numbers of cited notes."""
 
     def __init__(self, containers: Set[str]) -> None:
         self._containers = containers

@@ -1,7 +1,4 @@
-"""Pages of a PDF as pictures.
-
-Call it only in a separate process: the library may crash on a hostile file.
-"""
+"""Pages of a PDF as pictures; only for a separate process, which a hostile file may crash."""
 
 import ctypes
 import time

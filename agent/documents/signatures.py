@@ -26,10 +26,7 @@ _SEARCHED_BYTES = 1024**2
 
 
 def is_pdf(name: str, start: bytes) -> bool:
-    """Return whether a file is a PDF, whose header may follow other bytes (ISO 32000-1, H.3.4.1).
-
-    Under another name, only whitespace and a byte order mark may precede it.
-    """
+    """Return whether a file is a PDF; other bytes may precede its header (ISO 32000-1, H.3.4.1)."""
     if name.lower().endswith(".pdf"):
         return b"%PDF-" in start[:_MAX_HEADER_OFFSET]
     return bool(_PDF_HEADER.match(start))
@@ -41,11 +38,7 @@ def is_office(name: str, start: bytes) -> bool:
 
 
 def is_encrypted_office(file: BinaryIO) -> bool:
-    """Return whether an OLE file holds an encrypted office document.
-
-    Its directory names the encrypted part (MS-OFFCRYPTO, 1.3.2; MS-CFB, 2.2), or the record
-    after the beginning of an old workbook says so (MS-XLS, 2.4.117).
-    """
+    """Return whether an OLE file holds an encrypted document (MS-OFFCRYPTO, MS-CFB, MS-XLS)."""
     file.seek(0)
     head = file.read(_SEARCHED_BYTES)
     if not head.startswith(OLE_SIGNATURE):

@@ -1,8 +1,4 @@
-"""SVG drawings: their size, what they load, and whether they repeat their parts too often.
-
-A few lines of SVG can repeat their parts a billion times and hang what draws them. Such files are
-detected by counting the elements to draw and are refused.
-"""
+"""SVG drawings: size and references; refuses those whose references multiply their elements."""
 
 import re
 import zlib
@@ -161,10 +157,7 @@ def _view_box_size(text: str) -> tuple[float, float] | None:
 
 
 class _DrawnElementCounter:
-    """Counter of drawn elements; receives them in document order.
-
-    Each reference draws its target again, also to paint servers, clips, masks, markers and filters.
-    """
+    """Counts drawn elements in document order; each reference draws its target again."""
 
     def __init__(self) -> None:
         self._id_ranges: dict[str, tuple[int, int]] = {}

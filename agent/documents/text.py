@@ -101,11 +101,7 @@ def extract_text(file: BinaryIO | Path, name: str = "") -> Document:
 
 
 def _decode(raw: bytes, name: str) -> tuple[str, str]:
-    """Return a text and its encoding if that is only assumed; raise ``WorkspaceError`` for others.
-
-    Text has no NUL, matches its byte order mark, and without one is UTF-8 or has no other control
-    characters.
-    """
+    """Return a text, and its encoding if that was guessed; ``WorkspaceError`` for binary data."""
     for mark, encoding in _BYTE_ORDER_MARKS:
         if raw.startswith(mark):
             try:
@@ -169,10 +165,7 @@ def _extract_in_subprocess(file: BinaryIO, name: str, kind: str) -> Document:
 
 
 def read_pdf(raw: bytes) -> tuple[str, int]:
-    """Return the text of a PDF's pages, separated by form feeds, and the page count.
-
-    Call it only in the separate process: the library may crash on a hostile file.
-    """
+    """Return a PDF's text, with form feeds between pages, and its page count; may crash."""
     import pypdfium2
 
     try:
