@@ -19,17 +19,10 @@ class Example:
     """A task to try.
 
     Attributes:
-        title: A few words for a button.
         about: One line: what it is, or what to watch for.
-        task: Its text, exactly as a user would type it.
-        prompt: The name of the suitable prompt.
-        inputs: Files to copy into ``input/``.
         generated: Names of further input files, which are generated (``agent.examples.generated``).
         seconds: Approximate duration of its demonstration; None if it needs a model.
-        demonstration: The demonstration's name; empty if it needs a model.
-        builtin: Whether the built-in model can do it.
-        expected: The right answer, as the fields of ``ExpectedAnswer`` (``agent.experiments``);
-            empty if the example is not meant for a comparison.
+        expected: The fields of ``ExpectedAnswer``; empty if it is not meant for a comparison.
     """
 
     title: str
