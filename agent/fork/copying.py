@@ -41,11 +41,7 @@ class UnversionedFiles:
 
 
 def unversioned_files(folder: RunFolder, step: int) -> UnversionedFiles:
-    """Return a run's current files as far as they are those of a step.
-
-    If later steps have worked, these are the inputs and what the steps up to it have written,
-    unless a later step has changed them. What a run has produced later is not among them.
-    """
+    """Return a run's current files as of a step, without those that later steps touched."""
     inputs, written, later = set[str](), set[str](), set[str]()
     worked, complete = False, True
     for event in journal.read_kinds(folder.journal, _KINDS):
@@ -103,10 +99,7 @@ def copy_files(
     unversioned: UnversionedFiles | None,
     blobs: BlobStore,
 ) -> list[NotRestored]:
-    """Write a manifest's files, or those of a run without versions, to the fork's workspace.
-
-    Returns what is missing.
-    """
+    """Write a manifest's or an unversioned run's files to the fork; return what is missing."""
     source, target = Workspace(parent.workspace), Workspace(fork.workspace)
     if unversioned is None:
         return restore(manifest.nodes, blobs, target)
@@ -127,10 +120,7 @@ def copy_manifests(parent: RunFolder, fork: RunFolder, step: int) -> None:
 
 
 def link_outputs(parent: RunFolder, fork: RunFolder, cursor: int, step: int) -> None:
-    """Share the files of long outputs, which do not change once their step has ended.
-
-    Of the pictures, those that the journal names up to ``cursor``.
-    """
+    """Share the files of long outputs up to ``step``, and of pictures up to ``cursor``."""
     pictures = pictures_in(parent.journal, cursor)
     for path in sorted(parent.outputs.glob("*")):
         number = path.name.partition("-")[0]

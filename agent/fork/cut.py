@@ -33,11 +33,7 @@ _PACKAGES = b'"packages":["'
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A run up to and with a step (0 for the beginning), as of the journal's ``cursor``.
-
-    ``state`` is the one there without what earlier steps did; ``needs_message`` says whether the
-    model has answered; ``packages`` were installed up to there.
-    """
+    """A run up to a step (0 for the beginning), as of the journal's ``cursor``."""
 
     step: int
     cursor: int
@@ -53,10 +49,7 @@ class Cut:
 
 
 def cut_run(folder: RunFolder, step: int) -> Cut:
-    """Return a run up to and with a step; the run may be working on a later one.
-
-    The step has ended, or was interrupted by the end of its round.
-    """
+    """Return a run up to and with a step that has ended; the run may be working on a later one."""
     if not folder.journal.exists():
         raise UsageError(NOT_STARTED)
     events = _outline(folder.journal, step) if step else []

@@ -34,11 +34,7 @@ _MAX_LISTED = 200
 
 
 def install_commands(packages: Iterable[str]) -> tuple[str, ...]:
-    """Return commands that install packages again, as few as possible.
-
-    Packages are ``name version`` for Python's, ``name`` for Debian's. Others are left out: the
-    names come from the sandbox.
-    """
+    """Return commands that install ``name version`` (Python) and ``name`` (Debian) packages."""
     python, debian = dict[str, str](), list[str]()
     for package in packages:
         if found := _PYTHON.fullmatch(package):
@@ -70,14 +66,9 @@ def fork_run(
 ) -> RunFolder:
     """Make a run that starts from a step of another one, and return its folder.
 
-    Its first round begins with ``RecordedRun.follow_up``; for step 0 with ``RecordedRun.start``
-    and ``first_task``. The parent may be running. Nothing is left behind on failure.
-
-    ``create_workspace`` creates a sandbox's folder with an empty workspace and returns its id.
-    ``prompt`` and ``mode`` are None for the same. With ``reinstall``, what the copied steps have
-    installed is installed first. ``data`` is the new run's data folder, if it is another one on
-    the same disk, ``blobs`` the store of it. ``check_space`` gets the bytes to copy beforehand,
-    and raises to refuse.
+    Its first round begins with ``RecordedRun.follow_up``; for step 0 with ``RecordedRun.start``.
+    The parent may be running. Nothing is left behind on failure. ``blobs`` is the store of
+    ``data``, which is on the parent's disk; ``check_space`` gets the bytes to copy, and may raise.
     """
     cut = cut_run(parent, step)
     with ExitStack() as on_failure, blobs.protected():
