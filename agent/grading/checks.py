@@ -24,8 +24,8 @@ DEFAULT_VOTES = 4  # how often a judge is asked about one answer of a suite (the
 class CheckInfo:
     """A check as users read about it; ``right`` ends “1 if the answer …”.
 
-    Scores of a ``gradual`` one say how close an answer is; those of a ``slow`` one, which takes
-    seconds, are stored; users can choose one that is ``offered`` for answers of their own.
+    Scores of a ``gradual`` check say how close an answer is; those of a ``slow`` one are stored;
+    users can choose an ``offered`` one for their own answers.
     """
 
     title: str
@@ -78,9 +78,7 @@ class Expected:
     """What an answer is compared with, and how.
 
     ``relative`` is a tolerance as a share of the right number, ``choices`` are letters such as
-    ``ABCD``, and a judge's ``prompt`` has the placeholders ``{task}``, ``{expected}`` and
-    ``{answer}``; empty for any letter, and for the usual prompt. ``words`` are what it answers
-    for right and for wrong.
+    ``ABCD``, empty for any. ``prompt`` has placeholders ``{task}``, ``{expected}``, ``{answer}``.
     """
 
     check: Check
@@ -97,10 +95,7 @@ class Expected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeAccess:
-    """A model that decides whether answers are right; its key is in memory only.
-
-    Its ``words`` belong to its own prompt; without one, those of the expected answer count.
-    """
+    """A model that judges answers; ``words`` belong to its own ``prompt``."""
 
     model: "Model"
     name: str
@@ -114,8 +109,7 @@ class Grade:
     """What an answer is worth: a score from 0 to 1, None if it is not known.
 
     ``grader`` is the check, the extraction and the grader's version, such as ``math/lenient/3``;
-    ``votes`` are 1 for right, 0 for wrong, None for one that failed; ``texts`` the ends of what the
-    judge wrote.
+    ``votes`` are 1 for right, 0 for wrong, None for failed; ``texts`` end what the judge wrote.
     """
 
     score: float | None

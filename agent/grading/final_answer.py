@@ -1,8 +1,7 @@
 r"""The final answer in a model's text: from ``output/answer.txt``, or of a reply.
 
 Found in this order: the last ``\boxed{…}``, the last ``<answer>…</answer>``, the last
-``"answer": …`` of JSON, the last line with a label (``Answer: …``, ``the answer is …``), on its own
-line or the next. Of a text without any of them, the last line.
+``"answer": …`` of JSON, the last label (``Answer: …``, ``the answer is …``), the last line.
 """
 
 import json

@@ -1,8 +1,7 @@
 """A model that decides whether an answer is right.
 
-The answer was written by another model and may try to persuade the judge: it is marked as data,
-and only a verdict in the judge's own last line counts. With words of one's own for right and wrong,
-the last of them counts wherever it stands, as in the paper's judge.
+The answer may try to persuade the judge: it is marked as data, and only a verdict in the judge's
+last line counts; of custom words for right and wrong, the last one counts wherever it stands.
 """
 
 import re

@@ -1,9 +1,7 @@
-r"""Compare expressions with math-verify in a separate process.
+r"""Compare expressions with math-verify in a worker process, killed at its limit.
 
-An expression from a model can keep a computer algebra system busy forever or exhaust memory
-(``10^{10^{10}}``), and math-verify's own time limit works in the main thread only. So a worker
-process with a memory limit handles one request per line. If it exceeds the time limit, it is
-killed and the expressions count as not equal.
+An expression can keep it busy forever or exhaust memory (``10^{10^{10}}``), and math-verify's
+own time limit works in the main thread only.
 """
 
 import atexit
@@ -103,13 +101,10 @@ def _expression_in(text: str) -> str:
 
 
 def is_equal(found: str, truth: str) -> bool:
-    r"""Return whether the expression of an answer equals the correct one.
+    r"""Return whether an expression equals the correct one; raises ``TaskError``.
 
     Units count where both have one; ``50\%`` is a half, and of a chain of equations each part
     without a variable must be equal.
-
-    Raises:
-        TaskError: ``math-verify`` does not start.
     """
     wanted, wanted_unit = _value_and_unit(truth)
     if not is_expression(wanted):

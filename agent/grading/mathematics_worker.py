@@ -1,8 +1,7 @@
-"""Worker process that compares expressions with math-verify.
+"""Worker process that compares expressions with math-verify; imports nothing of this project.
 
-It writes ``ready`` when it can take requests. Each request is a line of JSON,
-``[answer, truth]`` or ``["reference", answer, truth]``, and each reply is ``equal`` or ``other``.
-The file is run by its path, so it imports no module of this project.
+It writes ``ready``; requests are lines of JSON, ``[answer, truth]`` or ``["reference", answer,
+truth]``, and each reply is ``equal`` or ``other``.
 """
 
 import json

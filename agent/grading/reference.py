@@ -1,8 +1,8 @@
 r"""Final answers as the reference's published rewards find them.
 
-Mathematics: the last ``\boxed{…}``, else the whole text. A letter, by the first of these that
-matches: JSON's ``"answer": "C"``, the first ``Answer: C``, the first ``answer is C``, the first
-letter of the last box, the last single letter of the text in upper case, the text's first letter.
+Mathematics: the last ``\boxed{…}``, else the whole text. A letter, by the first that matches:
+JSON's ``"answer": "C"``, the first ``Answer: C``, the first ``answer is C``, the first letter of
+the last box, the last single letter in upper case, the first letter.
 So “I would choose B because a fever …” is read as A.
 """
 

@@ -1,13 +1,8 @@
-"""IFBench's rules, in a loose reading: does an answer follow all rules of its request?
+"""IFBench's rules (https://github.com/allenai/IFBench), in a loose reading.
 
-The rules are written after the descriptions and the published checker of
-https://github.com/allenai/IFBench, which is not an installable package. Where that checker is
-more or less strict than the wording of a rule, so is this one, because published figures depend
-on it. Two differences remain: abbreviations, after which no sentence ends, and verbs, for
-``words:start_verb``, are lists instead of NLTK's trained models.
-
-Loose means: a rule is followed if the answer follows it, or follows it without asterisks, without
-its first line, without its last line, or without both.
+They are as strict or lax as the published checker, because published figures depend on it; but
+abbreviations and verbs are lists instead of NLTK's models. Loose means: the answer follows a rule
+as it is, or without asterisks, without its first line, without its last line, or without both.
 """
 
 import inspect

@@ -29,10 +29,7 @@ def unique_word_count(text: str, N: int) -> bool:
 
 
 def conjunctions(text: str, small_n: int) -> bool:
-    """At least so many different coordinating conjunctions.
-
-    As in the authors' checker, ``and`` and ``And,`` are two.
-    """
+    """At least so many different conjunctions; ``and`` and ``And,`` are two, as in IFBench."""
     known = words_of("conjunctions")
     return len({word for word in text.split() if bare(word).lower() in known}) >= small_n
 

@@ -1,9 +1,7 @@
-"""Words and sentences of an answer, as the rules count them.
+"""Words and sentences of an answer, as the rules count them; without NLTK's trained models.
 
-The authors' checker uses NLTK. Its sentence splitter was trained (Punkt); here, as there, a
-sentence ends with ``.``, ``!`` or ``?`` before white space or punctuation, with the quotes and
-brackets that close before white space, but not after usual abbreviations and initials, which are a
-list. Tokens follow the conventions of the Penn Treebank for punctuation and contractions.
+A sentence ends with ``.``, ``!`` or ``?`` before white space or punctuation, but not after usual
+abbreviations and initials, which are a list. Tokens follow the Penn Treebank.
 """
 
 import re
