@@ -1,9 +1,4 @@
-"""Move runs, comparisons and evaluations of the command line into the page's data folder.
-
-While the page locks the data folder, the command line uses a subfolder of it
-(``agent.data_folder.candidate_folders``). Once that is unlocked, its runs are moved to the data
-folder, so that all runs appear in one list.
-"""
+"""Moves the command line's runs from subfolders (``candidate_folders``) into the data folder."""
 
 import logging
 from collections.abc import Callable
@@ -31,9 +26,8 @@ def move_cli_runs(
 ) -> None:
     """Move the runs of unlocked ``candidate_folders`` to the data folder; skip failures.
 
-    ``remove_leftovers`` removes the containers of a killed process, whose runs then end as
-    interrupted and are moved as well; it reports and raises ``StudioError`` if it cannot. Without
-    it and with ``ended``, only ended runs move: the container of another may still exist.
+    ``remove_leftovers`` removes a killed process's containers, whose runs then end as interrupted.
+    Without it and with ``ended``, only ended runs move: the container of another may still exist.
     """
     for place in candidate_folders(data)[1:]:
         if not any((place / name).is_dir() for name in ("runs", *_SETS)):
@@ -49,10 +43,7 @@ def move_cli_runs(
 
 
 def _clean_up(place: DataFolder, remove_leftovers: Callable[[DataFolder], None]) -> bool:
-    """End the runs of a killed process; return whether none of its containers is left.
-
-    ``remove_leftovers`` reports why it could not remove them.
-    """
+    """End the runs of a killed process; return whether none of its containers is left."""
     if all(_is_movable(folder, ended=True) for folder in RunFolder.all(place.path)):
         return True
     try:
@@ -64,10 +55,7 @@ def _clean_up(place: DataFolder, remove_leftovers: Callable[[DataFolder], None])
 
 
 def _move_folders(place: Path, data: Path, blobs: BlobStore, *, ended: bool) -> None:
-    """Move contents first and records last, so that no record lacks its contents.
-
-    A comparison or evaluation moves with all its runs, once all of them can be moved.
-    """
+    """Move contents before records; an experiment moves once all of its runs can."""
     folders = list(RunFolder.all(place))
     movable = [folder for folder in folders if _is_movable(folder, ended=ended)]
     left = {folder.id for folder in folders} - {folder.id for folder in movable}

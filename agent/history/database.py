@@ -1,11 +1,7 @@
-"""The database of the history: summaries and a full-text index of all runs, in one SQLite file.
+"""The history's database: summaries and a full-text index of all runs, in one SQLite file.
 
-It is a cache of the runs' records. A file that is damaged, locked by another program or written
-by another version is deleted, and filled again from the journals.
-
-The file uses a write-ahead log, because pages read it while runs are indexed. Trigrams are
-indexed, so that any part of a word is found, also in languages without spaces. The file takes two
-to five times the indexed text.
+It is a cache of the journals: a damaged, locked or other version's file is deleted and filled
+again. The index has trigrams, which find any part of a word, also in languages without spaces.
 """
 
 import logging
@@ -92,10 +88,10 @@ class HistoryUnavailable(StudioError):
 
 
 class Database:
-    """The database file, of one process; created when it is first used. Thread-safe.
+    """The database file, created on first use. Thread-safe; ``lock`` is held while writing.
 
     ``on_replaced`` is called, in any thread, when the database has become empty; ``replaced``
-    counts how often its contents were the reason. ``lock`` is held while it is written.
+    counts how often its contents were the reason.
     """
 
     def __init__(self, path: Path, on_replaced: Callable[[], None]) -> None:
@@ -127,10 +123,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Run a block that writes; hold the lock, and commit at the end.
-
-        After ``HistoryUnavailable``, nothing was written. A damaged database has been replaced.
-        """
+        """Run a block that writes, with the lock; roll back on ``HistoryUnavailable``."""
         with self.lock:
             writer = self._open()
             try:
@@ -154,10 +147,7 @@ class Database:
         )
 
     def erase_deleted(self) -> bool:
-        """Erase a part of the deleted text; return whether more of it may be left.
-
-        SQLite before 3.42 keeps deleted text in the index until all of the index is merged.
-        """
+        """Erase some of the deleted text; return whether more may be left."""
         with self.transaction() as writer:
             (first,) = writer.execute("SELECT max(first) FROM erasing").fetchone()
             if first is None:

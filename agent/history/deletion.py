@@ -1,8 +1,4 @@
-"""Delete runs with their files, and compute the disk space that this frees.
-
-A rename removes a run from the list at once. Its files are then deleted without following
-links. The next start deletes the leftovers of a process that died.
-"""
+"""Deletes runs: renames them at once, then deletes their files, at the next start if it died."""
 
 import os
 import stat
@@ -25,11 +21,7 @@ SharedContents = Callable[[Collection[str], Collection[str]], tuple[set[str], se
 
 
 class RunDeleter:
-    """Deletes runs of a data folder that is locked by this process.
-
-    ``empty_as_root`` deletes files that only root may delete from the workspace of a sandbox id.
-    Without ``shared`` (``History.shared_contents``) the manifests of all runs are read.
-    """
+    """Deletes runs of a locked data folder; ``empty_as_root`` empties a workspace as root."""
 
     def __init__(
         self,
@@ -60,10 +52,7 @@ class RunDeleter:
         )
 
     def delete(self, runs: Iterable[str]) -> int:
-        """Delete runs that are not active; return the freed bytes on disk.
-
-        If one cannot be deleted, it is kept, and those before it are deleted.
-        """
+        """Delete inactive runs, up to the first that cannot be; return the freed bytes."""
         freed, removed = 0, list[Path]()
         try:
             for run in runs:

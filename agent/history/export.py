@@ -42,12 +42,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def steps_csv(state: RunState) -> str:
-    """Return a row per step: the heads of its calls, exit codes, tokens, seconds, capabilities.
-
-    ``external``, ``file`` and ``compute`` are ``observed``, ``parsed`` or ``no``; they are empty
-    where the use of capabilities was not recorded.
-    Text that a spreadsheet would interpret as a formula gets a leading apostrophe.
-    """
+    """Return a row per step; texts that look like formulas get a leading apostrophe."""
     out = io.StringIO(newline="")
     writer = csv.writer(out)
     writer.writerow(COLUMNS)

@@ -1,8 +1,4 @@
-"""The family of a run: what it was made from, step by step back, and all that was made from these.
-
-Forks and replays are members, whoever made them. A member that was deleted, or that may not be
-viewed, is only a place in the tree: it has neither an id nor a title.
-"""
+"""The family of a run: its ancestors, and all forks and replays that were made from them."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,10 +19,7 @@ MemberStatus = Literal["open", "hidden", "deleted"]
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One run of a family; only that of an ``open`` one has an id, a parent and an entry.
-
-    It may be ``hidden`` (it may not be viewed) or ``deleted``. ``depth`` members are above it.
-    """
+    """One run of a family; only that of an ``open`` one has an id, a parent and an entry."""
 
     run: str
     status: MemberStatus
@@ -37,10 +30,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A run's family, depth first: each member stands below its parent.
-
-    ``members`` are the first 200, the run and what it was made from always among them.
-    """
+    """A run's family, depth first; at most 200 members, always with the run's own ancestors."""
 
     members: tuple[Member, ...]
     more: bool

@@ -1,8 +1,4 @@
-"""The list of all runs in a data folder, newest first, with full-text search.
-
-It is read from a database (``agent.history.database``), which ``agent.history.indexing`` keeps
-up to date. A run that is shown has been compared with its record.
-"""
+"""The list of all runs in a data folder, newest first, with full-text search."""
 
 import json
 import sqlite3
@@ -153,11 +149,7 @@ class HistoryTotals:
 
 
 class History:
-    """The runs of one data folder. Thread-safe.
-
-    ``active_summaries`` returns those of active runs by id; None for one that is starting. See
-    ``Indexer`` for ``own`` and ``end_round``.
-    """
+    """The runs of one data folder. Thread-safe. A starting run's active summary is None."""
 
     def __init__(
         self,
@@ -184,9 +176,9 @@ class History:
     ) -> HistoryPage:
         """Return a page of runs that have begun (no drafts), newest first.
 
-        Each searched word must occur in the title, the conversation, an output, the model name or a
-        file name; letters of either case match. ``owner`` None stands for all users. The runs of
-        ``folded`` comparisons are listed only with search words, though they count in the total.
+        Each searched word must occur in the title, the conversation, an output, the model name or
+        a file name. ``owner`` None stands for all users. Runs of ``folded`` comparisons are listed
+        only with search words, though they count in the total.
         """
         words = search.query_words(query)
         hidden = frozenset() if words else frozenset(folded)
@@ -269,11 +261,7 @@ class History:
         return found + [entry for entry in active.values() if entry and matches(entry)]
 
     def summaries(self, runs: Collection[str]) -> dict[str, Summary | None]:
-        """Return the summaries of some runs by id, of active ones as they are now.
-
-        Runs that were deleted are missing; None stands for a run that has not begun or whose
-        record cannot be read.
-        """
+        """Return summaries by id; None if not begun or unreadable, missing if deleted."""
         active = self._active_summaries()
         wanted = [run for run in runs if run not in active]
         self.indexer.update(_SHORT_SECONDS, at_once=False)
@@ -323,10 +311,7 @@ class History:
     def shared_contents(
         self, contents: Collection[str], runs: Collection[str]
     ) -> tuple[set[str], set[str]]:
-        """Return those of some contents that other runs name, and runs that may name more.
-
-        ``runs`` are to be deleted, and may be gone from the list already.
-        """
+        """Return those contents that other runs name, and runs that may name more."""
         self.indexer.update(_SHORT_SECONDS)
         try:
             unknown = self.indexer.pending()
@@ -355,10 +340,7 @@ class History:
         return {content for content in contents if any(naming(content))}
 
     def totals(self, owner: str | None = None, *, measured: bool = False) -> HistoryTotals:
-        """Return the sums over all begun runs, or one user's.
-
-        Unless ``measured``, the disk usage of active runs counts as 0.
-        """
+        """Return the sums over begun runs; active runs' disk usage only if ``measured``."""
         none = [0] * len(fields(HistoryTotals))
         rows = [sums for _, *sums in self._select(_SUMS, owner, measured=measured)]
         return HistoryTotals(*map(sum, zip(none, *rows, strict=True)))
@@ -394,10 +376,7 @@ class History:
         measured: bool = False,
         sandboxes: str = "",
     ) -> list[tuple[Any, ...]]:
-        """Select some of the columns ``_SIZED`` of all runs; active runs have their current values.
-
-        ``rest`` follows the condition in the statement, with ``:sandboxes``.
-        """
+        """Select columns of ``_SIZED`` for all runs; ``rest`` ends the statement."""
         mine = "" if owner is None else "AND owner = :owner"
         sql = _ALL_RUNS.format(mine=mine, columns=columns, rest=rest)
         return self._select(sql, owner, measured=measured, sandboxes=sandboxes)

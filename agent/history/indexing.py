@@ -1,8 +1,4 @@
-"""Keep the history's database up to date with the runs of a data folder.
-
-The first call compares all runs with the database; later calls read those reported as changed, and
-look for runs that others added or deleted. The newest runs are read first.
-"""
+"""Keep the history's database up to date with a data folder's runs, the newest first."""
 
 import logging
 import sqlite3
@@ -91,11 +87,10 @@ class Listing:
 
 
 class Indexer:
-    """Reads runs into the database, in the calling thread or in the background. Thread-safe.
+    """Reads runs into the database, in any thread; active runs are read at their ends.
 
-    ``active`` returns the active runs, which are indexed at their ends. ``own`` is what this
-    process changes in the folder of runs, and reports with ``changed``. ``end_round`` ends the
-    round of a run that was indexed as running, unless it is active.
+    ``own`` are the changes that this process makes and reports; ``end_round`` ends the round of a
+    run that was indexed as running and is not active.
     """
 
     def __init__(
@@ -152,10 +147,9 @@ class Indexer:
     def update(
         self, seconds: float = _WORK_SECONDS, runs: int = 1, *, at_once: bool = True
     ) -> bool:
-        """Index what has changed, for about this many seconds and at least so many runs.
+        """Index changes for about ``seconds``, at least ``runs``; False if it cannot write now.
 
-        Unless ``at_once``, runs that nobody has reported may be found later, after a time that
-        grows with the number of runs. Returns False if the database cannot be written now.
+        Unless ``at_once``, runs that nobody reported may be found later.
         """
         active = frozenset(self._active())  # before the lock: it takes locks of its own
         if not self.database.lock.acquire(timeout=_LOCK_SECONDS):

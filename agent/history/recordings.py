@@ -1,9 +1,4 @@
-"""Recorded runs that ship with the studio; they play without an engine and without a model.
-
-Each is a zip file in ``agent/examples/recordings``: the journal and the manifests of a
-demonstration, the contents of its files, and ``recording.json``. Opening one copies it into the
-data folder, where it is a run like any other.
-"""
+"""Recorded demonstrations that ship with the studio; they play without an engine or a model."""
 
 import json
 import threading
@@ -63,10 +58,7 @@ def find(name: str) -> Recording:
 def open_recording(
     data: Path, owner: str, recording: Recording, create: Callable[[], str], blobs: BlobStore
 ) -> tuple[str, bool]:
-    """Return the owner's run of a recording, and whether it is new: copied if there was none.
-
-    ``create`` creates a run with an empty workspace, and returns its id.
-    """
+    """Return the owner's run of a recording, and whether it was just copied."""
     with _lock:
         opened = _read_opened(data)
         key = f"{recording.name}:{owner}"

@@ -40,10 +40,7 @@ Stamp = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A run as it is stored: its folder (None if unreadable), its summary and its text.
-
-    ``contents`` are the hashes of the contents that its manifests name.
-    """
+    """A run as it is stored; ``folder`` is None if unreadable, ``contents`` are hashes."""
 
     run: str
     stamp: Stamp
@@ -62,10 +59,7 @@ class Record:
 
     @property
     def at(self) -> float:
-        """When its last round ended, or began if it is running; seconds since the epoch.
-
-        An imported run is as old as its import, also for the rules of retention.
-        """
+        """The time of its last round's end, beginning or import, in seconds since the epoch."""
         at = self.summary.at if self.summary else int(self.stamp[0].split()[1]) / 1e9
         return max(at, self.folder.created) if self.folder and self.folder.imported else at
 
@@ -81,10 +75,7 @@ def _passages_adapter() -> TypeAdapter[list[Passage]]:
 
 
 def stamp(run: Path | str) -> Stamp | None:
-    """Return values that change with a run's record; None before it began.
-
-    The first changes with its journal and its manifests, the second with its ``run.json``.
-    """
+    """Return values that change with the journal and manifests, and with ``run.json``."""
     events = _stat(f"{run}/journal.jsonl")
     if events is None:
         return None
@@ -249,10 +240,7 @@ def delete(database: sqlite3.Connection, run: str) -> int | None:
 
 
 def _indexed_text(title: str, about: Summary, passages: Sequence[Passage]) -> str:
-    """Return the text to index; the text of a deleted run must be the same as when it was stored.
-
-    Its end is padded, so that its last characters begin a trigram, too.
-    """
+    """Return the text to index, the same when deleted; padding completes the last trigram."""
     names = (unquote(name) for name in about.files)
     texts = (title, about.model, *names, *(text for *_, text in passages), "\n\n")
     return normalize("\n".join(texts))

@@ -1,9 +1,8 @@
 """Retention of runs: pure functions that select the runs to delete.
 
-Runs that are pinned, active, open on a page, or ended within the last hour are kept. Of the
-others, runs past the age limit are deleted, then the oldest runs of the user with the highest
-disk usage, until the total is within the size limit. So no user loses runs because another
-stores too many.
+Runs that are pinned, active, open on a page or ended within the last hour are kept. Of the
+others, runs past the age limit are deleted, then the oldest runs of the heaviest user, until the
+total is within the size limit.
 """
 
 from collections import Counter, deque
@@ -59,10 +58,7 @@ def select_expired(
     used_by_owner: Mapping[str, int],
     busy: Collection[str] = (),
 ) -> list[Expired]:
-    """Return the runs to delete now, in order.
-
-    ``deletable`` are oldest first; see ``History.deletable``. ``used`` is the total bytes on disk.
-    """
+    """Return the runs to delete now; ``deletable`` are oldest first, ``used`` in bytes."""
     takes = Counter(used_by_owner)
     expired, left = list[Expired](), dict[str, deque[SizedRun]]()
     for entry in deletable:

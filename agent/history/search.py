@@ -1,9 +1,4 @@
-"""Search for words in one run, and in the database of all runs.
-
-Both search the journal's user messages, reasoning, texts, calls, observations and answers, and what
-pictures show. Of a long output that is stored outside the journal, only the end is searched. The
-database holds a limited part of a run's text.
-"""
+"""Searches for words in one run, or in the database, which has a part of each run's text."""
 
 import re
 import sqlite3
@@ -39,10 +34,7 @@ _BEFORE, _AFTER, _TRIGRAM = 40, 80, 3
 
 @dataclass(frozen=True, slots=True)
 class SearchMatch:
-    """A part of the run that contains the words.
-
-    In the list of all runs, the part may be the run's model or a file name.
-    """
+    """A part of a run that contains the words; in the list, also its model or a file name."""
 
     part: Part
     round: int  # from 1
@@ -186,8 +178,7 @@ def is_common(word: str) -> bool:
 def match_expression(database: sqlite3.Connection, words: Sequence[str]) -> str | None:
     """Return the FTS5 expression of normalized words; None if one of them does not occur.
 
-    Words are quoted. A word that is shorter than a trigram is replaced by the trigrams that begin
-    with it. A common word is left out.
+    A word shorter than a trigram becomes all that begin with it; common words are left out.
     """
     groups = list[str]()
     for word in words:

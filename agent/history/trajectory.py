@@ -1,10 +1,4 @@
-"""A run in the reference's ``trajectory.json`` format, with additional fields.
-
-There is one entry per tool call (a turn with two calls makes two entries of the same step), so
-that readers of the reference's trajectories can read these. Added are the run's mode, model,
-status, reason, answer and totals; each entry's usage, tool time, exit code, end reason and
-capability usage; and the number of unreadable events, if any.
-"""
+"""A run in the reference's ``trajectory.json`` format: an entry per call, with more fields."""
 
 import json
 from collections.abc import Iterable
