@@ -32,11 +32,7 @@ def parse_rules(names: Iterable[str]) -> tuple[Rule, ...]:
 
 
 class CallChecker:
-    """Finds the rules that a call matches, from the text of its command.
-
-    The text does not tell everything that a command does: the rules choose what a user sees first;
-    the sandbox is what limits a command. ``read_file`` is as in ``CallReader``.
-    """
+    """Finds the rules that a call matches by its text; only the sandbox limits a command."""
 
     def __init__(self, read_file: Callable[[str], str | None]) -> None:
         self._read_file = read_file

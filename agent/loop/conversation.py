@@ -69,8 +69,8 @@ class _Turn:
 class Conversation:
     """A run's messages; every tool call has a result before the next user message.
 
-    ``read_picture`` returns the bytes of its pictures; None to send their descriptions.
-    ``most_pictures`` is how many the model's endpoint takes in a request, once it refused more.
+    Without ``read_picture``, pictures are sent as descriptions. ``most_pictures`` is how many the
+    endpoint takes in a request, once it refused more.
     """
 
     def __init__(
@@ -164,11 +164,7 @@ class Conversation:
         return [picture for message in self.messages for picture in pictures_of(message)]
 
     def pictures_to_drop(self, limits: PictureLimits) -> tuple[Picture, ...]:
-        """Return the oldest pictures that were sent, if there are more than allowed; else none.
-
-        Half of what is allowed is kept, so that not every further picture changes what the
-        endpoint has in its cache, and the last one always.
-        """
+        """Return the oldest sent pictures if they exceed the limits; half are kept."""
         sent = self.messages[: self._turns[-1].index] if self._turns else []
         kept = [picture for message in sent for picture in pictures_of(message)]
         tokens = 0
@@ -185,10 +181,7 @@ class Conversation:
         return set(self._call_ids)
 
     def older_steps(self) -> OlderSteps | None:
-        """Return the steps that a summary can replace; None if they are too few.
-
-        The last two turns are kept, and those before them up to a quarter of the conversation.
-        """
+        """Return the steps that a summary can replace; None if they are too few."""
         turns, cut = self._turns, len(self._turns) - _KEPT_TURNS
         if cut < _MIN_SUMMARISED_TURNS:
             return None
@@ -244,10 +237,7 @@ class Conversation:
         return next(later, len(self.messages))
 
     def _replace_steps(self, event: SummaryEnded) -> None:
-        """Replace the turns up to a step, and an earlier summary, by a summary.
-
-        It becomes part of the message before, since not all endpoints take two in a row.
-        """
+        """Add the summary to the message before: not all APIs take two in a row."""
         start, end = self._turns[0].index, self._end_of_step(event.last_step)
         if self._first_summarised is None:
             self._first_summarised = event.first_step

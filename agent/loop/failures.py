@@ -25,10 +25,7 @@ def is_models_failure(reason: str) -> bool:
 
 
 def check_claimed_files(message: str, sandbox: Sandbox) -> str:
-    """Check the built-in model's last message, ``Done: PATH``.
-
-    Returns a sentence that names the first missing or empty file; an empty string if none is.
-    """
+    """Return a sentence on the first file of ``Done: PATH`` that is missing or empty."""
     for path in _DONE_PATTERN.findall(message):
         if problem := _file_problem(path, sandbox):
             return FALSE_CLAIM.format(path=path, problem=problem)

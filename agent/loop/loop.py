@@ -1,8 +1,6 @@
 """The ReAct loop: run a model with its tools until it submits, and yield events.
 
-A round consists of steps; a step is one model turn and the execution of its calls. Every event
-is applied to the conversation as it is yielded, so the model receives exactly what the journal
-contains.
+Every event is applied to the conversation, so the model receives exactly what the journal has.
 """
 
 import logging
@@ -70,12 +68,10 @@ _log = logging.getLogger(__name__)
 class Round:
     """The inputs of a round.
 
-    ``previous_steps`` counts interrupted ones, too, which the totals do not; step numbers continue
-    from it. ``describe_user_changes`` says what the user changed since its last call; each step
-    begins with it. ``read_file`` returns a workspace file's text by its path in the sandbox, to
-    tell what a command executes. With ``verify_claims``, a round fails whose last message claims a
-    file that is not there (``agent.loop.failures``). ``show_pictures`` returns what the model sees
-    with a message: files of the workspace, or those that the user has added since its last call.
+    ``previous_steps`` counts interrupted ones, too; step numbers continue from it. Each step begins
+    with what ``describe_user_changes`` returns. ``read_file`` takes a path in the sandbox, to tell
+    what a command executes. With ``verify_claims``, a round fails if its last message claims a file
+    that is missing. ``show_pictures`` returns those of files, or of what the user has just added.
     """
 
     model: Model

@@ -66,10 +66,7 @@ class UsageMeter:
         return left is not None and left <= 0
 
     def turn_seconds(self) -> float | None:
-        """Return the seconds one more turn may take, or None without a time limit.
-
-        It is never less than a fixed share of the limit, kept for the last turn.
-        """
+        """Return the seconds one more turn may take, at least a share of the limit."""
         left, limit = self.seconds_left(), self.limits.seconds
         if left is None or limit is None:
             return None

@@ -29,10 +29,7 @@ class Reviewed:
 
 
 class CallReviewer:
-    """Lets the calls that a rule matches wait for the user, which counts in no time limit.
-
-    ``unsent_observations`` returns the results that the user may edit while a call waits.
-    """
+    """Lets calls that match a rule wait for the user, which counts in no time limit."""
 
     def __init__(
         self,

@@ -365,21 +365,13 @@ class Steering:
         check: Callable[[Mapping[str, Any]], object],
         unsent: Mapping[str, str],
     ) -> None:
-        """Let a call wait for the user's decision.
-
-        ``check`` raises ``UsageError`` for parameters that the tool would not execute as given;
-        ``unsent`` are the observations that the user may edit meanwhile, by the call's id.
-        """
+        """Let a call wait for the user, who may edit ``unsent`` observations meanwhile."""
         with self._change():
             self._waiting, self._check, self._review = call, check, None
             self._unsent = dict(unsent)
 
     def wait_for_review(self, stop: Stop) -> Review | ObservationEdit | None:
-        """Return the user's decision on the call that waits, or first an edit of an observation.
-
-        None if the round is to stop. A stop after the step ends the wait, too: nobody may be there
-        to decide any more.
-        """
+        """Return the decision, or an edit before it; None if stopped in any way."""
         edit = self._wait(stop, lambda: self._review is not None or self._closed)
         if edit is not None:
             return edit

@@ -1,8 +1,4 @@
-"""A summary of older steps by the same model, which frees space in its context.
-
-It is optional (``Limits.summarise``). The steps stay in the journal; the conversation has the
-summary in their place, as the event ``SummaryEnded`` says.
-"""
+"""A summary of older steps by the same model, which frees space in its context."""
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
@@ -49,11 +45,7 @@ OUT_OF_TIME = "the time limit was reached"
 
 
 class Summariser:
-    """Summarises the older steps of a round, at most until it fails once.
-
-    The caller applies each yielded event to the conversation. With the tools of the round, the
-    endpoint's cache knows the prompt.
-    """
+    """Summarises older steps of a round until that fails once; the tools keep the cache valid."""
 
     def __init__(
         self,
@@ -84,10 +76,9 @@ class Summariser:
         )
 
     def summarise(self, step: int, seconds: float | None) -> Generator[Event, None, bool]:
-        """Replace older steps by a summary for a step that needs space; return whether any were.
+        """Replace older steps by a summary; return whether any were.
 
-        ``seconds`` is a wall time limit, whose end raises ``TurnTimeout``. If a summary failed,
-        ``SummaryEnded`` has the reason.
+        ``seconds`` is a wall time limit, whose end raises ``TurnTimeout``.
         """
         older = self._conversation.older_steps() if self._enabled else None
         if older is None:

@@ -1,8 +1,4 @@
-"""Detection of servers that cut long conversations without saying so.
-
-Ollama, for one, drops the oldest messages above the context length that it was started with. The
-sign is a reported prompt that stands still or shrinks although the conversation grew.
-"""
+"""Detects servers that cut long conversations without saying so, as Ollama does."""
 
 from agent.events import (
     Event,
@@ -26,10 +22,7 @@ _MIN_GROWTH_TOKENS = 200
 
 
 class TruncationWatch:
-    """Compares the growth of a round's conversation with the prompts that the endpoint reports.
-
-    ``found`` says whether the server cuts it; what an earlier round found is not said again.
-    """
+    """Compares the growth of a conversation with the prompt sizes that are reported."""
 
     def __init__(self, *, found: bool = False) -> None:
         self.found = found

@@ -105,8 +105,7 @@ class _PartialAnswer:
 class TurnRunner:
     """Runs single turns of a model; the caller applies each yielded event to the conversation.
 
-    ``recording`` returns a context that records an attempt: its step, tools and budget. If the
-    context is full, ``summarise`` summarises older steps, or older observations are cleared.
+    If the context is full, ``summarise`` summarises older steps, or older observations are cleared.
     """
 
     def __init__(
@@ -138,10 +137,9 @@ class TurnRunner:
     def run(
         self, step: int, seconds: float | None = None
     ) -> Generator[Event, None, ModelAnswered | None]:
-        """Stream the turn; return ``ModelAnswered``, its last event, or None if stopped first.
+        """Stream the turn; return its last event, or None if stopped first.
 
-        ``TurnTimeout`` after ``seconds`` of wall time, including retries; ``ModelError`` if
-        retrying is pointless or was exhausted.
+        Raises ``TurnTimeout`` after ``seconds`` of wall time, including retries, or ``ModelError``.
         """
         failures = 0
         self._deadline = None if seconds is None else time.monotonic() + seconds
@@ -268,10 +266,7 @@ class TurnRunner:
         yield cleared
 
     def _reduce_pictures(self, step: int, error: PicturesRefused) -> Event:
-        """Send fewer pictures from now on: as many as the refusal grants, or half of them.
-
-        Later rounds learn it from the conversation.
-        """
+        """Send fewer pictures from now on: as many as the refusal grants, or half."""
         sent = len(self._conversation.pictures())
         if not sent:
             raise error
