@@ -1,7 +1,4 @@
-"""The model interface: take a conversation, stream one turn.
-
-Every implementation passes ``tests/contract/model_suite.py``.
-"""
+"""The model interface: take a conversation, stream one turn."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -38,10 +35,7 @@ class SystemMessage:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture that the model gets; its bytes are in a file of its run's outputs.
-
-    ``agent.runs.outputs.pictures`` stores and reads them; they have no metadata and never change.
-    """
+    """A picture that the model gets, stored without metadata in its run's outputs."""
 
     file: str  # name: SHA-256 of the bytes in hex, and ``.png`` or ``.jpg``
     media_type: str  # image/png or image/jpeg
@@ -133,12 +127,10 @@ class ToolSchema:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentRequest:
-    """What a model sends to an endpoint, without the conversation, which the journal contains.
+    """What a model sends to an endpoint, without the conversation, the key or the URL's query.
 
-    ``url`` has no query, which may contain a secret, and no header contains the key. Of the body's
-    ``parameters``, those that the API writes from conversation and tools are None.
-    ``message_changes`` are names that the API's package documents; ``family`` is as in
-    ``OpaqueParts``; ``left_out`` are requested settings that were not sent.
+    Of the ``parameters``, those that the API writes from conversation and tools are None;
+    ``left_out`` are requested settings that were not sent.
     """
 
     url: str
@@ -190,10 +182,7 @@ class EncodedMessages:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """A request for one turn; only its first message may be a ``SystemMessage``.
-
-    Without ``read_picture``, the model gets the descriptions of the pictures instead.
-    """
+    """A request for one turn; only its first message may be a ``SystemMessage``."""
 
     messages: Sequence[Message]
     tools: Sequence[ToolSchema] = ()
@@ -205,11 +194,7 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Token counts reported by the endpoint; ``generated`` includes the reasoning.
-
-    ``reported`` names those of the last three that were reported, even as 0; the others are 0.
-    Records of earlier versions name none.
-    """
+    """Token counts; ``generated`` includes the reasoning; ``reported`` names optional counts."""
 
     prompt: int
     generated: int

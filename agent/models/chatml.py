@@ -1,7 +1,5 @@
 """Conversations in ChatML, the format that many small models were trained on.
 
-    <|im_start|>system
-    You do small jobs.<|im_end|>
     <|im_start|>user
     Count the lines.<|im_end|>
     <|im_start|>assistant
@@ -10,9 +8,7 @@
     <|im_start|>tool
     12 a<|im_end|>
 
-A conversation consists of parts: texts and control tokens. Content from users, files and models
-is always text, so it cannot end a turn even if it looks like a control token. An answer is a
-separate part, so that it is tokenized like the model's own output.
+Content from users, files and models is always text, so it cannot end a turn.
 """
 
 import json

@@ -1,9 +1,4 @@
-"""Demonstrations: scripted turns, executed in a real sandbox without an endpoint.
-
-Each demonstration is one YAML file in ``demonstrations/``; a folder of the same name
-holds its input files. Only the model's output is scripted: every command is executed, and
-a turn is not played if the previous results do not match its ``expect`` patterns.
-"""
+"""Demonstrations: scripted turns in YAML files, whose commands run in a real sandbox."""
 
 import json
 import re
@@ -122,10 +117,7 @@ def find_by_task(task: str) -> Demonstration | None:
 
 
 class DemonstrationModel:
-    """A stateless model that plays one demonstration: the conversation determines the next turn.
-
-    Without one, every request is refused. A ``pace`` of 0 characters per second is no delay.
-    """
+    """A stateless model that plays one demonstration; without one, it refuses."""
 
     name = "Demonstration"
     metered = False

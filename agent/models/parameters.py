@@ -1,8 +1,4 @@
-"""The request parameters of a model: their ranges, and how every interface reads them.
-
-The page, HTTP, Python and the command line have the same parameters under the same names
-(``max_tokens``, ``maxTokens`` over HTTP, ``--max-tokens``) and refuse a value with one sentence.
-"""
+"""The request parameters of a model, with the same names, ranges and errors in every interface."""
 
 import argparse
 import json
@@ -27,8 +23,7 @@ _FLAGS = {"on": True, "off": False, "true": True, "false": False}
 class Parameter:
     """One request parameter, with its name in every interface and its field of ``ModelConfig``.
 
-    ``expected`` follows “must be”; ``read`` and ``from_text`` raise ``ValueError``; ``unset``
-    values leave it as it is without.
+    ``expected`` follows “must be”; ``read`` and ``from_text`` raise ``ValueError``.
     """
 
     name: str

@@ -23,11 +23,7 @@ def resolve_model(
     prefer_demonstration: bool = False,
     passports: PassportStore | None = None,
 ) -> Model:
-    """Return the model of a task: endpoint, else its demonstration, else the built-in one.
-
-    The built-in model answers every task if the configuration names it; with
-    ``prefer_demonstration``, a demonstration takes precedence over all others.
-    """
+    """Return the model of a task: endpoint, else its demonstration, else the built-in one."""
     builtin_selected = config.model == BUILTIN_ID
     if prefer_demonstration and (model := _demonstration(task)):
         return model

@@ -1,9 +1,4 @@
-"""A model driven by token ids, so that its output is never tokenized again.
-
-Tokenizing a generated text does not always give the ids that were sampled. For training on the
-answers, and for reuse of an engine's prompt cache, the conversation must continue with exactly
-the sampled ids: ``TokenModel`` stores them.
-"""
+"""A model driven by token ids: tokenizing its text again may not give the sampled ids."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -38,11 +33,7 @@ _MIN_ANSWER_TOKENS = 16
 
 @dataclass(frozen=True, slots=True)
 class SampledTokens:
-    """Sampled tokens, with log-probabilities at the sampling temperature and the text they add.
-
-    The end-of-turn token adds none; the bytes of an incomplete character are added by the tokens
-    that complete it.
-    """
+    """Sampled tokens, log-probabilities at the sampling temperature, and the added text."""
 
     ids: tuple[int, ...]
     logprobs: tuple[float, ...]
@@ -63,20 +54,11 @@ class Sampler(Protocol):
         """Return the id of ``<|im_start|>`` or ``<|im_end|>``, or raise ``ModelRefused``."""
 
     def sample(self, ids: Sequence[int], max_tokens: int, stop: Stop) -> Iterator[SampledTokens]:
-        """Continue ``ids`` up to and including ``<|im_end|>``, or up to ``max_tokens``.
-
-        Sampling ends within a second after ``stop``, and when the iterator is dropped. An answer
-        that does not end in ``<|im_end|>`` counts as truncated.
-        """
+        """Continue ``ids`` up to ``<|im_end|>`` or ``max_tokens``; end within 1 s of a stop."""
 
 
 class TokenModel:
-    """A ChatML model over a ``Sampler``, for one conversation at a time.
-
-    If a request continues from the last answer, only its new messages are encoded and appended.
-    Any other request is encoded completely. A description of the tools in the prompt takes about
-    900 tokens, which a model trained with these tools does not need.
-    """
+    """A ChatML model over a ``Sampler``, for one conversation, encoding only new messages."""
 
     metered = True
 

@@ -17,10 +17,7 @@ WAITING_MESSAGE = "Waiting for the built-in model, which answers one run at a ti
 
 
 class BuiltinModel:
-    """The built-in model for one conversation, loaded by the first request.
-
-    The adapter is for tool use only: with it, plain mode would call tools that do not exist.
-    """
+    """The built-in model for one conversation; in plain mode without the tool adapter."""
 
     metered = True
 

@@ -31,10 +31,7 @@ _log = logging.getLogger(__name__)
 
 
 class InferenceEngine:
-    """llama.cpp in a separate process, on a Unix socket in a private folder; thread-safe.
-
-    A thread must enter ``acquire`` before it requests an answer.
-    """
+    """llama.cpp in a separate process; thread-safe. ``acquire`` it before a request."""
 
     def __init__(self, files: ModelFiles, idle_seconds: float = IDLE_SECONDS) -> None:
         self._files = files

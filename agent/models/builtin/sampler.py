@@ -14,8 +14,7 @@ from agent.util.stop import Stop
 DEFAULT_TEMPERATURE = 0.2
 DEFAULT_TOP_P = 0.95
 TOKENS_PER_REQUEST = 8
-"""Tokens per request. The server's stream omits the ids of tokens that form a character only
-together, so each piece is requested as a whole response; the prompt cache makes that cheap."""
+"""Small, as responses are whole: the stream omits ids of partial characters."""
 
 _REPLACEMENT_CHARACTER = "\ufffd"
 

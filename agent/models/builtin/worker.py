@@ -1,8 +1,4 @@
-"""Inference process: serve llama.cpp on a Unix socket until stdin ends.
-
-In a separate process, a crash of llama.cpp does not affect the application, its memory is freed
-when it ends, and it can run at a lower priority than the application.
-"""
+"""Inference process: serve llama.cpp on a Unix socket until stdin ends."""
 
 import json
 import os
@@ -13,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 THREADS = 1
-"""Two threads are 10 % faster on two idle processors (147 tokens/s instead of 133), but wait for
-each other if anything else runs, such as a sandbox: 5 to 70 tokens/s instead of 130."""
+"""Two are 10 % faster on idle processors, but far slower (5 to 70 tokens/s) on busy ones."""
 CONTEXT_TOKENS = 4096
 # Prompt tokens processed between two checks whether the client is still connected
 BATCH_TOKENS = 256

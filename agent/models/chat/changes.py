@@ -1,8 +1,4 @@
-"""Changes of the messages that an endpoint needs, as named in ``Writing.changes``.
-
-They are applied to the finished bodies, so that a request can be built again from the names
-alone. The names of fields say that the field is not sent.
-"""
+"""Changes of messages that an endpoint needs, by the names in ``Writing.changes``."""
 
 import hashlib
 import re

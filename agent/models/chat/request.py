@@ -44,10 +44,7 @@ def conversation(
 
 
 def _message_bodies(messages: Sequence[Message], writing: Writing) -> Iterator[Body]:
-    """Yield the messages; pictures of results follow in a message of the user, after all results.
-
-    A message of the user that comes then begins with them.
-    """
+    """Yield the messages; pictures of results follow in a message of the user."""
     pictures: list[Body] = []
     for message in messages:
         match message:

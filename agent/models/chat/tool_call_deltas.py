@@ -1,10 +1,10 @@
 """Assembly of tool calls from streamed deltas, which vary between endpoints.
 
-According to the protocol, a call's first fragment has index, id and name, and the others only
-the index. Endpoints also send: no ids, no indexes, one index for all calls, an index that changes
-within a call, the id or the name repeated in every fragment, a new id in every fragment, complete
-calls in one chunk, arguments as an object, a name in a later fragment; all arguments so far in
-every fragment, or once more at the end; an empty object before the arguments.
+By the protocol, a call's first fragment has index, id and name, the others only the index.
+Endpoints also send: no ids, no indexes, one index for all calls, an index that changes within a
+call, the id or the name repeated in every fragment, a new id in every fragment, complete calls,
+arguments as an object, a name in a later fragment; all arguments so far in every fragment, or
+once more at the end; an empty object before the arguments.
 """
 
 import json
@@ -81,10 +81,7 @@ class _PartialCall:
 
 
 class ToolCallAssembler:
-    """Assembler of fragments into calls, numbered in the order of their starts.
-
-    ``kept`` is called with each fragment and the number of its call.
-    """
+    """Assembles fragments into calls; ``kept`` is called with each and its call's number."""
 
     def __init__(
         self,

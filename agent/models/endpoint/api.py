@@ -1,20 +1,15 @@
 """The protocol of an API: conversation to request body, events to pieces.
 
-``agent.models.chat``, ``responses`` and ``messages`` implement it, as one object each, listed in
-``agent.models.endpoint.apis``. An implementation only maps. ``agent.models.endpoint.client`` sends
-the request, bounds and records the response, learns from refusals and cancels.
+Implementations only map; ``agent.models.endpoint.client`` sends, bounds, records and cancels.
 
 A body is ``{**parameters, **extra_body, "stream": True, **conversation}``. Only its parameters are
 recorded: ``conversation`` must be a function of its arguments alone, since the request is built
-again from the journal and compared byte for byte (``agent.runs.requests.body``). What it depends
-on besides the messages and tools is in ``Writing``, which is recorded with each request.
+again from the journal and compared byte for byte (``agent.runs.requests.body``).
 
-What an API gives to be given back (signatures, encrypted reasoning) is ``OpaqueParts``: the parser
-puts it into ``Finish.opaque``, it travels through journal, forks and exports, and
-``conversation`` finds it in ``AssistantMessage.opaque``. Its ``parts`` have any form that JSON
-allows. They do not repeat the calls' arguments: each call's place is kept by a stub, which
-``conversation`` fills from ``AssistantMessage.calls`` in order, since ids and arguments may have
-been repaired. ``conversation`` uses them only where ``own_parts`` returns them.
+What an API gives to be given back is ``OpaqueParts``, in any form that JSON allows. They do not
+repeat the calls' arguments: each call's place is kept by a stub, which ``conversation`` fills
+from ``AssistantMessage.calls`` in order, since ids and arguments may have been repaired.
+``conversation`` uses them only where ``own_parts`` returns them.
 """
 
 import re
@@ -38,11 +33,7 @@ if TYPE_CHECKING:
 Body = dict[str, Any]
 
 CACHE_MARKS = "cache marks"
-"""The change that marks what the endpoint shall keep in its cache, up to the conversation's end.
-
-No other change writes a message differently when further messages follow it, which
-``agent.models.endpoint.encoding`` relies on.
-"""
+"""The change that marks what to cache; no other one depends on later messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +60,6 @@ def sampling(config: ModelConfig, fixed: str, left_out: dict[str, str]) -> dict[
 class Requirement:
     """A requirement that endpoints state in a refusal, and the change that fulfils it.
 
-    ``pattern`` is a regular expression; it is compiled when a refusal is read, not at each start.
     ``applies`` says whether the body that was sent lacks it; ``any_status`` whether the refusal may
     have any status, as that of a chat template.
     """
@@ -89,10 +79,8 @@ class Requirement:
 class Api:
     """One API: what its package does, as functions without a state.
 
-    ``parameters`` are the settings as fields of the body, without ``config.extra_body``, and
-    ``conversation`` the fields that conversation and tools determine. ``failure`` is what an event
-    of a stream, or a body with status 200, reports; ``root`` what a base URL with a path lacks
-    before the API's paths, as ``/v1``. The client adds the key to ``headers``. Endpoints may reject
+    ``failure`` is what an event of a stream, or a body with status 200, reports; ``root`` what a
+    base URL with a path lacks before the API's paths, as ``/v1``. Endpoints may reject
     ``message_fields``; the change named like one drops it.
     """
 

@@ -1,8 +1,7 @@
 """Streaming client for models behind an endpoint, in any of the APIs.
 
-Of the environment, only network variables are used (proxies, ``SSL_CERT_FILE``); proxies are not
-used for loopback addresses. Redirects are never followed, so that the key and the conversation
-are sent only to the configured URL.
+Of the environment, only network variables are used (proxies, ``SSL_CERT_FILE``). Redirects are
+never followed, so that key and conversation reach only the configured URL.
 """
 
 import asyncio
@@ -48,10 +47,8 @@ _MAX_BUFFERED_PIECES = 10_000
 class EndpointModel:
     """A model behind an endpoint.
 
-    What a refusal teaches is applied at once: a rejected field is dropped or renamed, a required
-    one is sent, another API is used. A ``ModelNotice`` piece reports this once, and this object
-    remembers it. Other failures are not retried. Text, reasoning and arguments that arrive within
-    25 ms are merged into one piece.
+    What a refusal teaches is applied at once, reported by a ``ModelNotice`` and remembered here.
+    Other failures are not retried.
 
     Args:
         config: Endpoint and request options.

@@ -39,10 +39,7 @@ class EndpointRefused(Exception):
 
 
 class EndpointConnection:
-    """A connection to one endpoint through the official packages.
-
-    Their typed models accept any shape without validation: answers are checked where they are read.
-    """
+    """A connection to one endpoint through the official packages, without validation."""
 
     def __init__(self, config: ModelConfig, api_name: ApiName) -> None:
         self.address = parse_base_url(config.base_url)

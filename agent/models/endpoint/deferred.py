@@ -1,8 +1,4 @@
-"""An ``EndpointModel`` whose client is imported in the background, or when it is first needed.
-
-The ``openai`` package takes about as long to import as a sandbox takes to start, so a run does
-both at once.
-"""
+"""An ``EndpointModel`` whose client is imported in the background, while a sandbox starts."""
 
 import threading
 from collections.abc import Iterator
@@ -24,10 +20,7 @@ if TYPE_CHECKING:
 
 
 class DeferredEndpointModel:
-    """A model behind an endpoint; see ``EndpointModel``.
-
-    A proxy or certificate file of the environment that cannot be used refuses the first turn.
-    """
+    """A model behind an endpoint; an unusable proxy refuses the first turn."""
 
     metered = True
 

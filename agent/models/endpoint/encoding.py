@@ -1,9 +1,7 @@
-"""Encoding of requests, in which a growing conversation is encoded once.
+"""Encodes requests, each turn of a growing conversation once.
 
-A conversation consists of turns: an answer and what follows until the next one. An API writes a
-turn independently of the others, except for the first one, which has the system prompt, and the
-change ``CACHE_MARKS``, which marks the last ones. A request is therefore written from the
-conversation's ends, and the bytes of the turns between them are kept for the next one.
+An API writes a turn independently of the others, except for the first one, which has the system
+prompt, and the last ones, which ``CACHE_MARKS`` marks: the bytes of those between are kept.
 """
 
 import hashlib
@@ -24,10 +22,7 @@ _LAST_TURNS = 3  # all but the last one end with a message to the model, and two
 
 @dataclass(frozen=True, slots=True)
 class EncodedRequest:
-    """A request's bytes, its messages that are new, and its body.
-
-    The body may lack the turns between the first one and the last ones.
-    """
+    """A request's bytes, new messages, and body, which may lack turns in between."""
 
     body: Body
     content: bytes

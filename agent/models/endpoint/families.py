@@ -1,8 +1,4 @@
-"""Families of models and the services that offer them, by name and address.
-
-A name says who made the model; an address says which service answers. Both are only read where
-they are certain: everything else is learned from refusals (``agent.models.endpoint.learned``).
-"""
+"""Families of models and the services that offer them, where a name or address is certain."""
 
 import hashlib
 import re
@@ -52,8 +48,7 @@ class Traits:
     """What is known of a model before its first answer.
 
     ``family`` is who made it, or its own name; ``version`` (0, 0) if the name has none; ``service``
-    who answers, empty if unknown; ``endpoint`` the service, or a hash of the host, which records do
-    not contain.
+    who answers, empty if unknown; ``endpoint`` the service, or a hash of the host.
     """
 
     family: str

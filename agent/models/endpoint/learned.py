@@ -1,8 +1,7 @@
 """What refusals teach: fields an endpoint rejects, what it requires, another API.
 
-A refusal is read as one of three lessons. *Required* comes first: a field that “must be passed
-back” is never dropped. A lesson that was learned is never reversed; a refusal that asks for the
-opposite is shown to the user.
+*Required* is read first: a field that “must be passed back” is never dropped. A lesson is never
+reversed; a refusal that asks for the opposite is shown to the user.
 """
 
 import re

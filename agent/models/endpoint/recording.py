@@ -10,10 +10,7 @@ from agent.models.transport.redaction import ByteRedactor, KeyRedactor
 
 @contextmanager
 def record_request(request: ModelRequest, sent: SentRequest, key: str) -> Iterator[KeyRedactor]:
-    """Record the request that is sent inside this context, and its response.
-
-    It yields the redactor of the answer's pieces. If that finds the key, the response is withheld.
-    """
+    """Record a request and its response; yield a redactor, which may withhold it."""
     redactor = KeyRedactor(key)
     if request.recorder is None:
         yield redactor

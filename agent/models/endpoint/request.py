@@ -51,10 +51,7 @@ class PreparedRequest:
 def prepare_request(
     config: ModelConfig, request: ModelRequest, traits: Traits, learned: Learned, api: Api
 ) -> PreparedRequest:
-    """Return the request for an endpoint.
-
-    ``config.extra_body`` may replace any field except ``messages``, ``input`` and ``stream``.
-    """
+    """Return the request; ``extra_body`` may not replace messages, input and stream."""
     lessons = learned.of(api.name)
     limit = config.max_tokens if request.max_tokens is None else request.max_tokens
     parameters = api.parameters(config, limit, traits)

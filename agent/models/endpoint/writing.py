@@ -29,9 +29,8 @@ _LOST = "it is missing from the run's record"
 class Writing:
     """How a conversation is written for an endpoint.
 
-    ``changes`` are those that it needs, known or learned from a refusal; the API's package
-    documents their names. ``picture_data`` returns a picture's bytes in base64; None to send
-    descriptions.
+    The API's package documents the names of ``changes``. ``picture_data`` returns a picture's bytes
+    in base64; None to send descriptions.
     """
 
     family: str = ""
@@ -48,10 +47,7 @@ class Writing:
     def content_of(
         self, message: UserMessage | ToolResult
     ) -> tuple[str, list[tuple[Picture, str]]]:
-        """Return a message's text, and its pictures, each with its bytes in base64.
-
-        The text has a description of each picture that is not sent.
-        """
+        """Return the text, describing unsent pictures, and the pictures in base64."""
         text, sent = message.text, []
         for picture in message.pictures:
             if NO_PICTURES in self.changes or self.picture_data is None:

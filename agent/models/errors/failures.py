@@ -121,11 +121,7 @@ def _error_status(error: object) -> int | None:
 
 
 def invalid_response_error(endpoint: Endpoint, *, answered_before: bool) -> ModelError:
-    """Return the error for a response that is not an answer, such as a web page.
-
-    If the endpoint answered before, a gateway in front of it probably failed, which is temporary;
-    otherwise the URL is wrong.
-    """
+    """Return the error for no answer, temporary if the endpoint answered before."""
     what = f"The endpoint {endpoint.display_url} sent a response that is not a model's answer"
     if answered_before:
         return ModelUnavailable(f"{what}; a gateway may have lost its server.")

@@ -1,8 +1,4 @@
-"""Settings as parameters of Messages, which versions of Claude take differently.
-
-From 4.6 on, Claude decides how much it thinks, by its effort; from 4.7 on, it takes no sampling
-parameters. Before, thinking has a budget of tokens.
-"""
+"""Settings as parameters of Messages: effort from Claude 4.6 on, no sampling from 4.7 on."""
 
 from collections.abc import Mapping
 from typing import Any

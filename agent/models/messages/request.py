@@ -1,8 +1,7 @@
 """The conversation in a request for a message.
 
-The opaque parts of an answer are its ``blocks`` in order: thinking as it came, and stubs for texts,
-with their lengths, and calls. Where the answer was changed since, so that the stubs do not fit, the
-thinking comes first, then the text and the calls.
+The opaque parts of an answer are its ``blocks`` in order: thinking as it came, and stubs for
+texts, with their lengths, and calls. If the stubs no longer fit, the thinking comes first.
 """
 
 import json

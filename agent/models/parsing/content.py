@@ -31,9 +31,8 @@ TEXT_CALLS_NOTICE = (
 class ContentParser:
     """Incremental splitter of a text stream; works for any fragment boundaries.
 
-    Calls in forms that models are trained on are held back, with the text that follows, until
-    ``flush``: they count only if the endpoint sends no call of its own (``end_text_calls``), or at
-    once if the tools are ``described`` in the prompt.
+    Calls in the text are held back, with what follows, until ``flush``: they count only if the
+    endpoint sends no call of its own (``end_text_calls``), or at once if tools are ``described``.
     """
 
     def __init__(self, tools: Sequence[ToolSchema] = (), *, described: bool = False) -> None:

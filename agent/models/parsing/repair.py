@@ -1,8 +1,4 @@
-"""Repair of what models write: calls with an id and a tool's name, which endpoints take back.
-
-Servers parse names and arguments of earlier calls when they render the prompt, and reject the
-conversation permanently if they are invalid.
-"""
+"""Repairs names, arguments and ids of calls: servers reject a conversation with invalid ones."""
 
 import json
 import os

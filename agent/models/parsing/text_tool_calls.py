@@ -1,22 +1,14 @@
 """Tool calls in the text, for servers and models without tool support.
 
-The system prompt describes the format: a fenced block with the info string
-``tool_call`` that contains one JSON object,
+The system prompt describes the format: any number of fenced blocks, the last need not be closed,
 
     ```tool_call
     {"name": "execute_bash", "arguments": {"command": "ls"}}
     ```
 
-one block per call, any number of blocks in a message. ``<tool_call>{…}</tool_call>``,
-which many models were trained on, is accepted as well. The last block of a message need
-not be closed. ``parameters`` is accepted instead of ``arguments``.
-
-The blocks are not part of the displayed text. A block that is not valid JSON still counts
-as a call, with the text as its arguments, so that the model receives an error message.
-Results are sent back as a user message:
-
-    Result of execute_bash:
-    total 0
+``<tool_call>{…}</tool_call>`` and ``parameters`` for ``arguments`` are accepted as well. Invalid
+JSON still counts as a call, so that the model receives an error message. Results are sent back
+as a user message: ``Result of execute_bash:``, and the output on the next lines.
 """
 
 import json

@@ -1,11 +1,8 @@
 """Reasoning in a model's text, between ``<think>`` and ``</think>``.
 
-A block counts only at the start of the answer or directly after another block; a ``<think>``
-in the middle of an answer is text, since the model may be writing about the tag. Whitespace
-around blocks is dropped.
-
-Where the chat template begins the answer with ``<think>``, only ``</think>`` comes: the text
-before it is reasoning. A tag within a sentence, with spaces around it or in quotes, is text.
+A block counts only at the start of the answer or directly after another block; elsewhere, or
+within a sentence or quotes, the tag is text. Only ``</think>`` comes where the chat template
+begins the answer with ``<think>``: the text before it is reasoning.
 """
 
 import re

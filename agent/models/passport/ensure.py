@@ -14,11 +14,7 @@ _WAITS = (1.0, 4.0)  # seconds before the test of a busy endpoint is repeated
 def ensure_tested(
     models: Mapping[int, Model], stop: Stop, on_test: Callable[[Sequence[int]], None]
 ) -> dict[int, str]:
-    """Test the models that have no fresh passport, several at a time; return problems by number.
-
-    A model that called no tool may work all the same: its passport says so. ``on_test`` is called
-    from any thread with the numbers that a test concerns; a problem says what to do.
-    """
+    """Test models that have no fresh passport; return problems by the models' numbers."""
     groups: dict[tuple[str, ...], tuple[DeferredEndpointModel, list[int]]] = {}
     for number, model in models.items():
         if isinstance(model, DeferredEndpointModel):

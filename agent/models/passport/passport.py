@@ -40,11 +40,10 @@ class Fact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passport:
-    """What is known of a model at an endpoint.
+    """What is known of a model at an endpoint; times are in seconds since the epoch.
 
-    ``base_url`` has no query; a ``problem`` ended the test early; ``listing`` is a digest of what
-    the server's list says about the model. Times are in seconds since the epoch; ``changed`` is
-    when the server said something else than at the test, 0 if it did not.
+    A ``problem`` ended the test early; ``listing`` is a digest of the server's entry on the model;
+    ``changed`` is when the server first said something else than at the test, or 0.
     """
 
     base_url: str

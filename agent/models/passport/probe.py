@@ -59,11 +59,7 @@ def list_models(config: ModelConfig) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class EndpointTest:
-    """The result of testing an endpoint.
-
-    The passport is of no model if none was named and several are offered; a busy endpoint, which
-    may work a moment later, is temporary.
-    """
+    """The result of testing an endpoint; ``is_temporary`` if it was busy."""
 
     models: Sequence[str]
     passport: Passport
@@ -77,10 +73,7 @@ class EndpointTest:
 
 
 def check_endpoint(config: ModelConfig, stop: Stop | None = None) -> EndpointTest:
-    """Test an endpoint's model, or its only one; none if it offers several.
-
-    It costs a few hundred tokens, takes at most some 80 s, and raises no ``ModelError``.
-    """
+    """Test an endpoint's model, or its only one; takes some 80 s at most."""
     try:
         url = parse_base_url(config.base_url).display_url
     except ModelRefused as error:

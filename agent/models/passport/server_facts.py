@@ -1,8 +1,4 @@
-"""What a server says about its model: context length, images, and what kind of server it is.
-
-Each kind says it at another place. They are asked for JSON through the bounded transport, below
-the same address as the endpoint; an answer of another form says nothing.
-"""
+"""What a server says about its model: context length, images, and its own kind."""
 
 import asyncio
 import hashlib

@@ -1,8 +1,4 @@
-"""The passports of a data folder: one file per endpoint and model, without keys.
-
-Several processes read and write them: a file is replaced atomically, and changed while a lock is
-held. They are a cache: what cannot be read is tested again.
-"""
+"""The passports of a data folder: one file per endpoint and model, replaced atomically."""
 
 import fcntl
 import hashlib

@@ -1,7 +1,7 @@
 """The conversation in a request for a response, and settings as its parameters.
 
-Nothing is stored at the endpoint: all items of the conversation are sent. The opaque parts of an
-answer are its ``items`` in order, as they came; a call's name, arguments and id are filled in.
+Nothing is stored at the endpoint. The opaque parts of an answer are its ``items`` in order, as
+they came; a call's name, arguments and id are filled in.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -167,7 +167,7 @@ class _Places:
         self._is_open = False
 
     def find(self, event: Mapping[str, Any]) -> int:
-        """Return the place of the item that an event is about.
+        """Return the place of an event's item.
 
         Without an index it is that of its id; an item with a new id, or that begins after another
         one has ended, is a further one; everything else is about the last one.

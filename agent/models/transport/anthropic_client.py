@@ -30,11 +30,7 @@ def create_anthropic_client(
 
 
 class _Client(anthropic.AsyncAnthropic):
-    """A client that sends only the necessary headers, and a key only if there is one.
-
-    Gateways and local servers expect the key in one header or the other, Anthropic in
-    ``x-api-key``.
-    """
+    """A client that sends only necessary headers; gateways expect the key in either of two."""
 
     @property
     def auth_headers(self) -> dict[str, str]:

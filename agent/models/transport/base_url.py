@@ -1,8 +1,4 @@
-"""Base URLs of endpoints: strict parsing and comparison, choice of the API key.
-
-A key is sent only to the endpoint for which a user entered it; the environment's key only to the
-environment's endpoint. In case of doubt, two URLs count as different.
-"""
+"""Base URLs of endpoints, and their API keys: a key is sent only to the endpoint it is for."""
 
 import re
 from collections.abc import Mapping
@@ -79,11 +75,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def same_endpoint(one: str, other: str) -> bool:
-    """Return whether two base URLs certainly name the same endpoint.
-
-    A host that is not plain ASCII equals only its own spelling, because resolvers normalize such
-    names differently.
-    """
+    """Return whether two base URLs certainly name the same endpoint."""
     try:
         return parse_base_url(one).url == parse_base_url(other).url
     except ModelRefused:

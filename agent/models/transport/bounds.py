@@ -1,8 +1,4 @@
-"""Size limits on endpoint responses.
-
-The limits apply to the decompressed bytes, which are counted before the client parses them, so
-that no response can take more memory.
-"""
+"""Size limits on endpoint responses: decompressed bytes, counted before the client parses them."""
 
 import asyncio
 import json

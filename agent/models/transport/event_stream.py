@@ -1,9 +1,8 @@
 """Decoding of event streams as servers send them.
 
-According to the specification (https://html.spec.whatwg.org/multipage/server-sent-events.html) an
-event is a block of fields. Servers also send keep-alives without data, a field ``error``, an error
-as a JSON body after a part of the stream, or one JSON body instead of a stream, whatever the
-response's content type says. Sizes are limited by ``agent.models.transport.bounds``.
+Beyond https://html.spec.whatwg.org/multipage/server-sent-events.html, they send keep-alives without
+data, a field ``error``, an error as a JSON body after a part of the stream, or one JSON body
+instead of a stream, whatever the content type says.
 """
 
 import json

@@ -1,10 +1,7 @@
 """Connections to the public internet only, for URLs that untrusted users enter.
 
-Connections to this machine, its networks and cloud metadata services are refused.
-
-The checked IP address is the one that is connected to. If the environment names a proxy, the
-proxy resolves names; requests to hosts that are private addresses, or that resolve to private
-addresses on this machine, are refused before.
+The checked IP address is the one that is connected to. Behind a proxy, which resolves names,
+hosts that are private, or resolve to private addresses on this machine, are refused before.
 """
 
 import asyncio

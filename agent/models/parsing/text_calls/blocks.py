@@ -1,8 +1,4 @@
-"""Blocks of a text stream that may be tool calls, read in fragments.
-
-A block says when it has ended, and what it is then: calls, or text after all. Each character is
-read a fixed number of times, whatever the text says.
-"""
+"""Blocks of a text stream that may be tool calls, read in fragments and in linear time."""
 
 import re
 from dataclasses import dataclass

@@ -44,10 +44,7 @@ class JsonScanner:
 
 
 def read_objects(text: str) -> Iterator[dict[str, object]]:
-    """Yield the objects of one or several JSON values; doubled braces and loose ends are accepted.
-
-    Loose ends are line breaks in strings, separating commas and superfluous closing brackets.
-    """
+    """Yield the objects of JSON values; accept doubled braces and superfluous brackets."""
     text = text.strip()
     if text.startswith("{{"):
         text = _DOUBLED.sub(

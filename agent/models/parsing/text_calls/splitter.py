@@ -1,8 +1,4 @@
-"""Split a text stream into text, reasoning and tool calls written as text.
-
-Text that may become a call is held back until that is certain, and no longer. Each character is
-searched a fixed number of times, whatever the text says and however it is split.
-"""
+"""Splits a text stream into text, reasoning and tool calls written as text, in linear time."""
 
 import re
 from collections.abc import Sequence
@@ -41,10 +37,8 @@ _MAX_BEGUN_LENGTH = 128
 class CallSplitter:
     """Incremental splitter of a text stream; works for any fragment boundaries.
 
-    If the tools are ``described`` to the model in the text
-    (``agent.models.parsing.text_tool_calls``), calls are ``CallPiece``, those in the described
-    form whatever they say, and line breaks after them are dropped. Otherwise calls are
-    ``FoundCalls``.
+    With ``described`` tools (``agent.models.parsing.text_tool_calls``), calls are ``CallPiece`` and
+    line breaks after them are dropped; otherwise they are ``FoundCalls``.
     """
 
     def __init__(self, tools: Sequence[ToolSchema] = (), *, described: bool = False) -> None:
