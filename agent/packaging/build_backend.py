@@ -1,9 +1,4 @@
-"""The build backend: setuptools, after everything is put below one package.
-
-A checkout has ``agent``, ``sandbox_ui``, ``static`` and ``app.py`` at its top. A wheel has one
-package, ``llm_in_sandbox_studio``: it is ``agent``, with the others in it. pyproject.toml describes
-that package; the absolute imports are renamed in a copy of the sources.
-"""
+"""The build backend: setuptools, on a copy with everything below ``llm_in_sandbox_studio``."""
 
 import ast
 import os
