@@ -9,9 +9,6 @@ Only known placeholders are replaced, in one pass, so braces in a task or a prom
     {inputs}       names of the user's files; in ``user``
     {paths}        their shell-quoted paths, relative to the workspace; in ``user``
     {documents}    text of the user's files; in ``plain``
-
-Files in the format of LLM-in-Sandbox (``prompt_config.yaml``: ``system_prompt`` and
-``instance_prompt``) can be read as well; see ``agent.prompts.reference``.
 """
 
 import re
@@ -107,11 +104,7 @@ def _bundled(name: str) -> Prompt:
 
 
 def load(name_or_path: str) -> Prompt:
-    """Return a bundled prompt by name, or read a prompt from a file.
-
-    A YAML file has the format of the bundled prompts, whose ``general`` prompt has what it lacks;
-    any other file is a system prompt. Never pass a remote user's input: it reads any path.
-    """
+    """Return a bundled prompt by name, or read a file: never pass a remote user's input."""
     if name_or_path in list_all_names():
         return get_bundled(name_or_path)
     path = Path(name_or_path)

@@ -1,9 +1,7 @@
 """Conversion of LLM-in-Sandbox prompts (``prompt_config.yaml``) to our format.
 
-Their ``system_prompt`` and ``instance_prompt`` are format strings: a literal brace is doubled,
-and ``{problem_statement}``, ``{working_dir}``, ``{input_dir}`` and ``{output_dir}`` are
-replaced. The files name their folders literally: ``/testbed`` is our ``/workspace``, and
-``/testbed/documents`` the input folder.
+``system_prompt`` and ``instance_prompt`` are format strings, which name folders literally:
+``/testbed`` is our ``/workspace``, and ``/testbed/documents`` the input folder.
 """
 
 import re
