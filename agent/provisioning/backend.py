@@ -1,8 +1,4 @@
-"""The sandbox backend of one data folder: container engine, image and network proxy.
-
-They are set up in the background, so that the page is served at once; waiting runs are notified
-of the progress.
-"""
+"""The sandbox backend of a data folder (engine, image, network proxy), set up in the background."""
 
 import logging
 import threading
@@ -76,11 +72,7 @@ class Backend:
         self._closed = False
 
     def notify(self, on_status: Callable[[SetupStatus], None], on_open: Callable[[], None]) -> None:
-        """Set what the setup calls; it may have begun before.
-
-        ``on_status`` gets further changes of ``setup_status``. ``on_open`` is called once, when
-        sandboxes can first be created, and must not block.
-        """
+        """Set what the setup calls; ``on_open``, called once, must not block."""
         with self._changed:
             self._on_status, self._on_open = on_status, on_open
             if self._published:
@@ -102,10 +94,7 @@ class Backend:
             self._closed = True
 
     def close_proxy(self) -> None:
-        """Close the proxy; call it after the last run's sandbox has stopped.
-
-        Waits for a proxy that is being opened, so that it is cleaned up too.
-        """
+        """Close the proxy, even one being opened; call it after the last sandbox stopped."""
         self.cancel_setup()
         locked = self._open_lock.acquire(timeout=_TIMEOUT_SECONDS)
         try:
@@ -122,10 +111,7 @@ class Backend:
             self.client.close()
 
     def wait_until_ready(self, stop: Stop) -> Iterator[SetupStatus]:
-        """Wait for the setup and yield its progress; retry a failed setup once.
-
-        The last status is ``ready``, unless a stop comes first.
-        """
+        """Wait for the setup, retried once; yield its progress up to ``ready``."""
         self.open()
         reported = None
         while (status := self.setup_status).phase in ("connecting", "building"):
@@ -189,24 +175,18 @@ class Backend:
         self._finish(client, tag)
 
     def _finish(self, client: Client, tag: str) -> None:
-        """Report that sandboxes can be created, then start the proxy, for their commands.
-
-        An engine that stopped in between is waited for by the runs.
-        """
+        """Report that sandboxes can be created, then start the proxy, for their commands."""
         self._set_status(SetupStatus("ready", image=tag, warning=_warning(client)))
         if self.proxy is None:
             return
         try:
             self.proxy.start()
         except SandboxError:
-            if is_responding(client):
+            if is_responding(client):  # else the runs wait for it
                 raise
 
     def _publish(self, proxy: Proxy | None, tag: str) -> bool:
-        """Publish the proxy and image, so that sandboxes can be created.
-
-        Returns False and closes the proxy if ``cancel_setup`` was called meanwhile.
-        """
+        """Let sandboxes be created; return False after ``cancel_setup``."""
         with self._changed:
             if self._closed:
                 if proxy is not None:

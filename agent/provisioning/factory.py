@@ -37,10 +37,7 @@ _STARTS_AT_ONCE = min(8, 2 * (os.cpu_count() or 1))
 
 
 class Turns:
-    """Lets a number of threads in at once; the others wait in the order in which they came.
-
-    Unlike ``threading.Semaphore``, which a thread that comes later may take first.
-    """
+    """Lets a number of threads in at once, in order of arrival, unlike ``threading.Semaphore``."""
 
     def __init__(self, count: int) -> None:
         self._free = count
@@ -81,10 +78,7 @@ class Turns:
 
 
 class SandboxFactory:
-    """Creates, restarts and removes sandboxes of a locked data folder. Thread-safe.
-
-    With ``disks`` they get their own disk where the host supports it.
-    """
+    """Creates, restarts and removes sandboxes of a locked data folder. Thread-safe."""
 
     def __init__(
         self, settings: Settings, data: DataFolder, backend: Backend, *, disks: bool
@@ -143,11 +137,7 @@ class SandboxFactory:
             return self._create(folder.sandbox, network=network, memory=folder.memory), "new"
 
     def empty_workspace(self, sandbox_id: str) -> None:
-        """Empty a sandbox's workspace as root in a new container.
-
-        Removes files that root created in an earlier container and that this process's user may
-        not remove.
-        """
+        """Empty a sandbox's workspace in a new container, whose root may remove all."""
         if self._backend.client is None:
             raise EngineError(
                 "The container engine, which is needed to remove the files, cannot be reached."
@@ -161,10 +151,7 @@ class SandboxFactory:
         self._removals.wait(sandbox_id)
 
     def remove_container(self, sandbox_id: str) -> None:
-        """Remove a sandbox's stopped container if the engine is reachable.
-
-        Otherwise ``remove_expired`` or the next start removes it.
-        """
+        """Remove a sandbox's stopped container, later if the engine is gone."""
         if self._backend.client is None:
             return
         self._removals.wait(sandbox_id)
@@ -186,10 +173,7 @@ class SandboxFactory:
             _log.warning("%s", error)
 
     def remove_orphans(self) -> None:
-        """Remove sandbox folders that belong to no run, such as those of idle pooled sandboxes.
-
-        Call it only while no sandboxes are created: before the first and after the last.
-        """
+        """Remove folders that belong to no run; call it while none are created."""
         data = self._data.path
         for folder in volume.find_orphans(
             data, lambda run: run_sandbox_ids(data, run) if run else all_sandbox_ids(data)

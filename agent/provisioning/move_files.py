@@ -19,11 +19,9 @@ _MAX_DEPTH = 100
 
 
 def is_cheap_to_move(folder: RunFolder) -> bool:
-    """Return whether moving a run's files to another sandbox's folder is cheap.
+    """Return whether moving a run's files is cheap: a rename, or a copy of few files.
 
-    Between disks the files are copied. It is not cheap if there are many or large files, or while
-    an upload is being written. The caller must hold ``folder.workspace_lock`` during this call and
-    the move.
+    The caller must hold ``folder.workspace_lock`` during this call and the move.
     """
     if folder.is_untouched or not volume.disk_image(folder.sandbox_folder).exists():
         return True  # at most a rename, which does not disturb uploads in progress
@@ -45,10 +43,7 @@ def _being_written(name: str) -> bool:
 
 
 def move_to_sandbox(folder: RunFolder, sandbox: str, workspace: Path) -> None:
-    """Move a run's files, and uploads in progress, to another sandbox, which is unused yet.
-
-    The run's workspace holds only files that the user put there.
-    """
+    """Move a run's files, and uploads in progress, to an unused sandbox's folder."""
     old_folder = folder.sandbox_folder
     with folder.workspace_lock:  # no file may be added to the old folder meanwhile
         if not folder.is_untouched:
@@ -60,10 +55,7 @@ def move_to_sandbox(folder: RunFolder, sandbox: str, workspace: Path) -> None:
 
 
 def _remove_old_folder(folder: Path) -> None:
-    """Remove the old folder; in the background if it has a disk, which takes longer.
-
-    If the process ends meanwhile, the next start finds a folder that no run has.
-    """
+    """Remove the old folder; in the background if it has a disk, which takes longer."""
     if volume.disk_image(folder).exists() and not volume.is_unused(folder):
         threading.Thread(target=volume.discard, args=(folder,), daemon=True).start()
     else:

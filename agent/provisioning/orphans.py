@@ -1,8 +1,4 @@
-"""Removal of containers and networks whose instance no longer exists.
-
-An instance cleans up at its start what an earlier process left behind. If its data folder was
-deleted, that start never happens; then any other instance on the same engine cleans up.
-"""
+"""Removal of containers and networks of instances whose data folder was deleted."""
 
 import logging
 from collections.abc import Iterator, Mapping
@@ -22,10 +18,7 @@ _log = logging.getLogger(__name__)
 
 
 def remove_orphans(client: Client) -> None:
-    """Remove the containers and networks of instances whose data folder no longer exists.
-
-    Failed removals are only logged.
-    """
+    """Remove the containers and networks of deleted data folders; log failures."""
     for instance in orphaned_instances(client):
         try:
             reap(client, instance)
@@ -35,16 +28,13 @@ def remove_orphans(client: Client) -> None:
 
 
 def orphaned_instances(client: Client) -> set[str]:
-    """Return the ids of instances that are not running and whose data folder is gone.
-
-    A proxy runs exactly as long as its application, so an instance with a running proxy is left
-    alone even if its folder is not visible to this process (another mount namespace).
-    """
+    """Return the ids of instances that do not run and whose data folder is gone."""
     with engine_errors("The containers cannot be listed"):
         found = client.api.containers(all=True, filters={"label": INSTANCE_LABEL})
     folders = {
         each["Labels"][INSTANCE_LABEL]: path for each in found for path in _data_folders(each)
     }
+    # With a running proxy, its application runs; its folder may be in another mount namespace.
     running = {each["Labels"][INSTANCE_LABEL] for each in found if _is_running_proxy(each)}
     stopped = folders.keys() - running
     return {each for each in stopped if _is_gone(folders[each], each)}
@@ -65,10 +55,7 @@ def _data_folders(container: Mapping[str, Any]) -> Iterator[Path]:
 
 
 def _is_gone(folder: Path, instance: str) -> bool:
-    """Return whether a data folder is gone or now belongs to another instance.
-
-    Returns False if this user may not read it.
-    """
+    """Return whether a data folder is gone or another instance's; False if unreadable."""
     try:
         folder.stat()
         return read_instance_id(folder) not in ("", instance)

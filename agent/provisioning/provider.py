@@ -77,10 +77,8 @@ class SandboxAhead:
 class DockerSandboxProvider:
     """Provides sandboxes to the runs of one locked data folder.
 
-    ``on_status`` gets each change of ``setup_status``, from the setup thread. With ``disks``,
-    sandboxes get their own disk where the host supports it. ``backend`` may be one that is being
-    set up already; it is closed with this provider. With ``ahead``, the first run's sandbox is
-    created as soon as the backend can, with a network and the default limits.
+    ``on_status`` is called from the setup thread. A given ``backend`` is closed with this provider.
+    ``ahead`` creates the first sandbox at once, with a network and the default limits.
     """
 
     def __init__(
@@ -132,10 +130,7 @@ class DockerSandboxProvider:
             continue
 
     def close(self) -> None:
-        """Remove the idle sandboxes and close the backend; a setup in progress creates none.
-
-        May be called twice: the second time, another process may have the data folder.
-        """
+        """Remove the idle sandboxes and close the backend; may be called twice."""
         with self._close_lock:
             closed, self._closed = self._closed, True
         if closed:
@@ -184,10 +179,7 @@ class DockerSandboxProvider:
         return read_inventory(client, self.data.instance_id, images)
 
     def acquire(self, folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
-        """Return the run's sandbox; see ``agent.runs.recorded_run.SandboxProvider``.
-
-        With a network on Podman, raise ``EngineError``.
-        """
+        """Return the run's sandbox; ``EngineError`` with a network on Podman."""
         began = time.monotonic()
         if not (yield from self._wait_for_backend(stop)):
             return None
