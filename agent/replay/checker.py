@@ -64,10 +64,7 @@ class ReplayChecker:
         self._open: int | None = None
 
     def expand(self, event: Event) -> Iterator[Event]:
-        """Yield an event of the replay, and before the end of a step its verdict.
-
-        The verdict of a round's last step follows it, since the end looks at all files once more.
-        """
+        """Yield an event, with a step's verdict before its end (after it for the last)."""
         match event:
             case RunStarted():
                 yield event

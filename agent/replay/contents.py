@@ -51,10 +51,7 @@ def compare_contents(
 
 
 def is_recompiled(recorded: str, replayed: bytes, at: float, limit: int) -> bool:
-    """Whether a compiled Python file has this SHA-256, but for its source's time (PEP 552).
-
-    That time is found by trying, back from ``at`` and until ``limit`` bytes were hashed.
-    """
+    """Whether a compiled file has this SHA-256 with another time of its source (PEP 552)."""
     if len(replayed) < 16 or replayed[4:8] != bytes(4):
         return False
     latest = int(at) + 1

@@ -1,4 +1,4 @@
-"""Comparison of the workspace after a replayed step with the changes that a journal lists.
+"""Compares the workspace after a replayed step with changes that a journal lists.
 
 For a journal alone, without manifests: sizes and hashes, no modes; contents from ``Run.save``.
 """

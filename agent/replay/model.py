@@ -37,10 +37,7 @@ _ENDS: dict[Status | None, str] = {
 
 
 class ReplayModel:
-    """Answers with the recorded turns of one round after the other; it uses no tokens.
-
-    It repeats the user's messages, decisions and edits, and leaves out calls that did not end.
-    """
+    """Answers with recorded turns, and repeats the user's messages, decisions and edits."""
 
     metered = False
 

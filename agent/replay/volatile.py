@@ -1,8 +1,4 @@
-"""Rules for what may differ between two executions of the same command; docs/replay.md lists them.
-
-A rule replaces a volatile part of a text with a placeholder. A date is one only if it is that of
-the execution itself.
-"""
+"""Rules for what may differ between executions of a command; docs/replay.md lists them."""
 
 import re
 from collections.abc import Callable
@@ -184,10 +180,7 @@ class Normalised:
 
 
 def normalise(line: str, at: float) -> Normalised:
-    """Return a line, written at a time, with placeholders for its volatile parts.
-
-    Its white space is collapsed, since columns move. A line of over 10,000 characters stays.
-    """
+    """Return a line, written ``at`` a time, with placeholders for its volatile parts."""
     if len(line) > _MAX_LINE:
         return Normalised(line)
     used = set()
