@@ -56,13 +56,7 @@ class _Stored:
 
 
 class Files:
-    """The files of a run, within a budget.
-
-    Attributes:
-        versions: The files with their versions, for static/report/files.js.
-        contents: What is known of each content of the report, by its id.
-        notes: What the files lack, in sentences.
-    """
+    """The files of a run, within a budget; ``notes`` are sentences on what is left out."""
 
     def __init__(
         self, source: Source, budget: Budget, redactor: Redactor, prefix: str = ""

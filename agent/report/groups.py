@@ -35,11 +35,7 @@ def parts(
     keys: tuple[str, ...] = (),
     appendix: Appendix | None = None,
 ) -> Iterator[str]:
-    """Return the parts of the report of an experiment; a comparison's has its runs without files.
-
-    ``open_run`` returns the folder of a run, or raises ``StudioError``. ``keys`` are redacted,
-    besides what looks like one. ``appendix`` has an evaluation's runs by domain, with small files.
-    """
+    """Return the parts of an experiment's report; ``appendix`` has an evaluation's runs."""
     redactor, meter, pictures = Redactor(keys), TextMeter(_BUDGET), Pictures(_BUDGET)
     kind = "evaluation" if "suites" in description else "comparison"
 

@@ -1,7 +1,6 @@
 """The file of a report: the page's bundle, its data as JSON, and a text for readers without it.
 
-A report executes one script, the bundle, which the policy names by its hash. It loads nothing: what
-a run says is compressed JSON in blocks that no browser executes.
+A report loads nothing and executes one script, the bundle, which the policy names by its hash.
 """
 
 import base64

@@ -1,8 +1,4 @@
-"""Redaction of keys and home folders in what leaves this machine.
-
-The journal has no key of the run's own endpoint: ``agent.models.transport.redaction`` replaces it
-before it is recorded. A command's output or a file may still show others.
-"""
+"""Redaction of keys and home folders in what leaves this machine."""
 
 import re
 from collections.abc import Iterable

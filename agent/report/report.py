@@ -32,11 +32,7 @@ _MAX_PART = 2_000
 def report_parts(
     run: RunFolder | Path, budget: Budget | None = None, keys: Iterable[str] = ()
 ) -> Iterator[str]:
-    """Return the parts of the report of a run, an exported folder or a journal, in bounded memory.
-
-    ``keys`` are redacted, besides what looks like one. Raises ``RunError`` if there is no journal,
-    or the run has not begun.
-    """
+    """Return the parts of a run's report, in bounded memory; ``keys`` are redacted."""
     source, budget, redactor = Source.of(run), budget or Budget(), Redactor(keys)
     head = read_head(source)
     if not head.state.rounds:

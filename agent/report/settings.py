@@ -95,10 +95,7 @@ def _limits(limits: dict[str, float | None]) -> str:
 
 
 def _parameters(source: Source) -> str:
-    """Return the parameters of the last request that every endpoint knows.
-
-    An endpoint's own ones are for the run's owner only, and a report is for others, too.
-    """
+    """Return the last request's usual parameters; others are for the run's owner only."""
     sent = source.settings()
     known = {name: sent[name] for name in _PARAMETERS if sent.get(name) is not None}
     return ", ".join(f"{name} {value}" for name, value in known.items())[:200]

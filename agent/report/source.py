@@ -93,10 +93,7 @@ class Source:
         return dict(sent[-1].parameters) if sent else {}
 
     def changes(self) -> Iterator[Change]:
-        """Yield the changes of the workspace in order; those of folders are left out.
-
-        Raises ``JournalError`` if what follows is damaged.
-        """
+        """Yield the changes of files in order; ``JournalError`` if the rest is damaged."""
         if self.manifests is not None:
             log = ManifestLog(self.manifests)
             for step, delta in log.read():
