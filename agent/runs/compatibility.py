@@ -1,11 +1,8 @@
 """Lines of the journal that this version did not write, read when they are needed.
 
-Journals are never rewritten. A line with earlier names is renamed whenever it is read, before it is
-decoded or sent to a page, so that nothing else knows the earlier names.
-
-A line may be damaged or written by a newer version. It is never deleted and never hides the
-lines after it. It is read as an ``UnreadableEvent``. If the line is an event of a known kind
-with some invalid fields, that event follows with those fields replaced, so that the counts of
+Journals are never rewritten: earlier names are renamed whenever a line is read. A line that is
+damaged or newer is read as an ``UnreadableEvent`` and never hides the lines after it. If it is an
+event of a known kind, that event follows with its invalid fields replaced, so that the counts of
 rounds, steps and calls stay correct.
 """
 

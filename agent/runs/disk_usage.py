@@ -63,10 +63,7 @@ def all_sandbox_ids(data: Path) -> set[str]:
 
 
 def free_workspace_bytes(folder: RunFolder, limit: int) -> int:
-    """Return the bytes left for a run's files, without the container's other files.
-
-    ``limit`` is the quota of a sandbox without its own disk image.
-    """
+    """Return the bytes left for a run's files; ``limit`` applies without an own disk."""
     if volume.disk_image(folder.sandbox_folder).exists():
         free = os.statvfs(folder.workspace.parent)
         return free.f_bavail * free.f_frsize
@@ -74,10 +71,7 @@ def free_workspace_bytes(folder: RunFolder, limit: int) -> int:
 
 
 def _sandbox_ids_in_journal(path: Path) -> Iterator[str]:
-    """Yield the ids of the sandboxes in a journal's ``sandbox_ready`` events.
-
-    Those before the last ``forked`` are the sandboxes of another run.
-    """
+    """Yield the sandbox ids in a journal, without those of a fork's parent."""
     found = list[str]()
     with suppress(OSError):
         for _, line in journal.read_lines(path):

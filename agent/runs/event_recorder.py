@@ -37,11 +37,7 @@ _log = logging.getLogger(__name__)
 
 
 def end_interrupted_rounds(data: Path) -> None:
-    """End rounds that an earlier process left open, as interrupted.
-
-    Also clean the staging folders of their workspaces. Only the runs with a mark are read; all
-    are in a data folder in which an earlier version wrote none.
-    """
+    """End rounds that an earlier process left open, as interrupted."""
     marks = data / _MARKS
     marks.mkdir(mode=0o700, parents=True, exist_ok=True)
     all_marked = marks / _ALL_MARKED
@@ -68,10 +64,7 @@ def _end_interrupted_round(folder: RunFolder) -> None:
 
 
 class EventRecorder:
-    """Records the events of one run; one thread at a time writes, any may read ``state``.
-
-    An existing journal is loaded and continued; a round left open ends as interrupted.
-    """
+    """Records the events of one run; one thread at a time writes, any may read ``state``."""
 
     def __init__(self, folder: RunFolder) -> None:
         self.journal = Journal(folder.journal)
@@ -99,8 +92,7 @@ class EventRecorder:
         """Write each event of a round to the journal, then yield it.
 
         If the round raises, it ends as failed; if the caller stops iterating, as stopped.
-        ``expand`` returns the events to write for one: itself and related ones. ``RunError`` if the
-        first cannot be written: nothing is recorded.
+        ``RunError`` if the first event cannot be written: nothing is recorded.
         """
         try:
             with clock.EVENTS.round(), closing(events):  # ends a running command first
@@ -205,10 +197,7 @@ _ALL_MARKED = ".all-marked"  # this version began all rounds that are open
 
 
 class OpenRound:
-    """The mark of a run whose round is open, which a start after a crash ends.
-
-    Its file has the disk space to end the round on a full disk.
-    """
+    """The mark of a run whose round is open; its file reserves disk space for the end."""
 
     def __init__(self, data: Path, run: str) -> None:
         self._file = data / _MARKS / run

@@ -76,11 +76,7 @@ def _metadata_adapter() -> TypeAdapter[_Metadata]:
 
 
 class RunFolder(OwnedFolder[_Metadata]):
-    """The folder of one run; ``create`` creates one, ``open`` opens an existing one.
-
-    ``workspace_lock`` is held while the workspace moves to another sandbox or paths in it are
-    renamed.
-    """
+    """The folder of one run; ``workspace_lock`` is held while paths in it move."""
 
     def __init__(self, data: Path, run_id: str, metadata: _Metadata) -> None:
         super().__init__(data / "runs" / run_id / "run.json", metadata, metadata.owner)
@@ -101,12 +97,11 @@ class RunFolder(OwnedFolder[_Metadata]):
         run_id: str = "",
         imported: str = "",
     ) -> "RunFolder":
-        """Create the folder of a new run, with an id that cannot be guessed.
+        """Create the folder of a new run; nothing is left of a failure.
 
-        ``sandbox`` is the id of the sandbox folder with its workspace. An empty ``owner`` is the
-        operator, who owns all command-line runs; ``comparison`` is the comparison or evaluation
-        that starts it; ``run_id`` is given if another machine has created it; ``imported`` is the
-        name of the format that it is imported from. Nothing is left of a failure.
+        An empty ``owner`` is the operator; ``comparison`` is the experiment that starts it;
+        ``run_id`` is given if another machine has created it; ``imported`` is the format that it is
+        imported from.
         """
         metadata = _Metadata(
             created=time.time(), sandbox=sandbox, owner=owner, comparison=comparison,

@@ -13,10 +13,7 @@ _TOP = RelPath.from_url("")
 
 @dataclass(frozen=True, slots=True)
 class InputText:
-    """The text of an input file, for a prompt; ``reason`` says why there is none.
-
-    ``pages`` is how many the document has, 0 if that is not known.
-    """
+    """The text of an input file, or the ``reason`` for none; ``pages`` is 0 if unknown."""
 
     path: str  # in the workspace
     name: str  # below ``input/``, as it is shown

@@ -1,17 +1,12 @@
 """The journal: a run's append-only list of events on disk.
 
-One event is one line of JSON. A cursor is the byte offset of the next line, so the cost of
-reading on does not depend on the events before it. A last line without a newline (the process
-was killed while writing) is not part of the journal and is truncated when the journal is opened
-for writing. Nothing else is ever removed.
+One event is one line of JSON; a cursor is the byte offset of the next line. A last line without a
+newline is not part of the journal and is truncated when it is opened for writing.
 
-The format has a version (``agent.events.FORMAT``), which the first event of each round states; a
-round without it has version 1. Version 2 adds one rule: a reader keeps every line that it cannot
-read, shows it as an ``UnreadableEvent``, and continues with the next line. Version 3 renames some
-kinds, fields and values; ``agent.runs.compatibility`` has the earlier names. A
-newer version may add kinds of events, fields and values; it increases the version number if an
-older reader would otherwise show something wrong. It never changes the meaning of existing kinds,
-fields and values.
+The first event of each round states the format's version (``agent.events.FORMAT``). From version 2
+on, a reader keeps lines that it cannot read, as ``UnreadableEvent``. Version 3 renames kinds,
+fields and values (``agent.runs.compatibility``). A newer version may add some, but never change the
+meaning of existing ones; its number grows if an older reader would show something wrong.
 """
 
 import os
@@ -42,10 +37,7 @@ def path_of(data: Path, run: str) -> Path:
 
 
 class Journal:
-    """A journal open for writing, by one process; many threads may follow it.
-
-    A torn last line is truncated. The first event, which begins the run, creates the file.
-    """
+    """A journal open for writing, by one process; many threads may follow it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -66,10 +58,7 @@ class Journal:
         return file
 
     def append(self, event: Event) -> int:
-        """Write one event; sync at the end of a step or round. Return the cursor after it.
-
-        A full disk raises ``OSError`` and leaves the file unchanged.
-        """
+        """Write one event and return the cursor after it; a step's end is synced."""
         line = encode(event) + b"\n"
         with self._lock:
             file = self._create(line) if self._file is None else self._write(self._file, line)
@@ -122,11 +111,7 @@ class Journal:
 
 
 def read(path: Path, cursor: int = 0, end: int | None = None) -> Iterator[tuple[int, Event]]:
-    """Yield the events from a cursor on, each with the cursor after its line.
-
-    An unreadable line yields an ``UnreadableEvent``, possibly followed by a repaired event. What
-    is no cursor of this journal raises ``JournalError``.
-    """
+    """Yield the events from a cursor on, each with the cursor after its line."""
     for position, _, events in read_entries(path, cursor, end):
         for event in events:
             yield position, event

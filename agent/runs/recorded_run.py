@@ -1,7 +1,4 @@
-"""A run that is recorded: the loop's events in a journal, and the workspace's versions.
-
-The page, the command line and the trainer all use it; iterating a round executes it.
-"""
+"""A run that is recorded; iterating a round executes it."""
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
@@ -89,11 +86,7 @@ class SandboxProvider(Protocol):
         """The store of file versions."""
 
     def acquire(self, folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
-        """Return the run's sandbox, created on its workspace or taken from the pool.
-
-        Yield events on the preparation. The run's workspace may move to another sandbox's
-        folder. Return None if stopped first.
-        """
+        """Return the run's sandbox, None if stopped first; its workspace may move."""
 
 
 class Ticket(Protocol):
@@ -108,9 +101,8 @@ class Task:
     """The first input of a run.
 
     ``instructions`` are a client's own system prompt, after the prompt's; ``history`` its earlier
-    messages. ``spec`` is what was asked for, as ``RunStarted`` records it. The model sees the
-    ``pictures`` with the task, files of the workspace; None for all pictures in ``input/``, and in
-    plain mode for pages of PDFs as ``pdfs`` says.
+    messages. ``pictures`` are files shown with the task; None for all in ``input/``, and in plain
+    mode for pages of PDFs as ``pdfs`` says.
     """
 
     text: str
@@ -127,9 +119,7 @@ class Task:
 class RecordedRun(ClosingContext):
     """A run and its record; one thread at a time drives it, any reads ``state``.
 
-    An existing journal is loaded and continued; a round left open ends as interrupted.
-    ``user_changes`` queues the user's file changes for the model, ``steering`` what the user asks
-    for meanwhile; both are the folder's by default. ``tools`` are the user's own.
+    An existing journal is continued; a round left open ends as interrupted.
     """
 
     def __init__(
@@ -165,11 +155,7 @@ class RecordedRun(ClosingContext):
         ticket: Ticket | None = None,
         expand: Expansion | None = None,
     ) -> Generator[Event, None, None]:
-        """Run the first round and yield its events; wait for ``ticket`` first, if given.
-
-        ``expand`` is called for each event before it is recorded, once the versions of the files
-        are; by default the event alone is.
-        """
+        """Run the first round and yield its events; wait for ``ticket`` first, if given."""
         if self.state.rounds:
             raise RunError("This run has already begun. Send a message to continue it.")
         self._recorder.open_round()
@@ -193,10 +179,9 @@ class RecordedRun(ClosingContext):
     ) -> Generator[Event, None, None]:
         """Run another round in the same conversation and sandbox.
 
-        An empty text adds no message: the model goes on where the conversation ends, as in a
-        fork that retries a step. ``RunError`` if the model has answered there. ``pictures`` are
-        files of the workspace that the model sees with the message; None for the pictures that the
-        user has added since its last call. In plain mode it gets the documents among those, too.
+        An empty text goes on where the conversation ends; ``RunError`` if the model answered there.
+        ``pictures`` are files shown with the message; None for those that the user has added since
+        its last call. In plain mode it gets the documents among those, too.
         """
         if not self.state.rounds or self.state.is_running:
             raise RunError("The run takes a message only after its current round has ended.")
@@ -245,11 +230,9 @@ class RecordedRun(ClosingContext):
         return self.folder.open_workspace(session.sandbox if session else None)
 
     def stop_sandbox(self, *, keep: bool = True) -> None:
-        """Stop the sandbox and close the journal; another message restarts the sandbox.
+        """Stop the sandbox, to be restarted, or remove it; close the journal.
 
-        The journal stays open while the end of a round is still to be written to it. Unless the
-        sandbox is kept, it is removed with installed software, and another message creates one on
-        the same files. The journal is closed also if that fails.
+        The journal stays open while the end of a round is still to be written to it.
         """
         session, self._session = self._session, None
         try:
@@ -335,10 +318,7 @@ class RecordedRun(ClosingContext):
     def _message(
         self, text: str, chosen: Sequence[str] | None, pdfs: Pdfs
     ) -> tuple[str, tuple[Picture, ...]]:
-        """Return a message with the documents that the user has added, and its pictures.
-
-        Of documents in a sandbox, the model is told at the next step; the message is empty then.
-        """
+        """Return a message with the documents added (empty in a sandbox), and pictures."""
         added = self.user_changes.written()
         if self.state.mode == "sandbox":
             return "", self._shown([str(path) for path in added], chosen)

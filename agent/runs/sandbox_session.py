@@ -46,11 +46,7 @@ class SandboxSession:
         """The step to which changes made now belong."""
 
     def begin_round(self, step: int, *, ended: bool, changed: bool) -> None:
-        """Record the workspace before the first step of a round.
-
-        Since the end of the step before, changes are the user's. A process may have died before the
-        changes of that step, if it ``changed`` files, were recorded.
-        """
+        """Record the workspace before a round; changes since the last are the user's."""
         recorded = not changed or self._snapshots.manifest.step == step
         by_user = ended and recorded and step > 0
         with suppress(WorkspaceError), self._lock, self._blobs.protected():
@@ -75,10 +71,9 @@ class SandboxSession:
         self.sandbox.files_changed([*removed, *(path for pair in moved for path in pair), *written])
 
     def record_version(self, step: int, *, final: bool, wait: bool) -> Iterator[Event]:
-        """Record a version of the workspace; if that fails, the run continues with a notice.
+        """Record a version of the workspace; yield a notice if that fails.
 
-        ``final`` sweeps all files, as at the end of a round. Without ``wait``, many new files are
-        stored meanwhile.
+        ``final`` sweeps all files. Without ``wait``, many new files are stored meanwhile.
         """
         yield from self.end_version()
         try:

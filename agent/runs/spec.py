@@ -1,8 +1,4 @@
-"""What somebody asks for of a run, in one form, and the task and the limits that follow from it.
-
-The page, HTTP, ``/v1``, Python, the command line, members and rollouts convert into it once. It is
-JSON with these names (``max_steps``; ``maxSteps`` is read as well) and never has a key.
-"""
+"""What somebody asks for of a run: one form, into which every interface converts once."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -68,10 +64,7 @@ class RunSpec:
 
     @classmethod
     def of(cls, given: Mapping[str, Any], **further: Any) -> Self:
-        """Return what values ask for, in snake or camel case; unset ones count as missing.
-
-        ``further`` are fields of a subclass.
-        """
+        """Return the spec of values in snake or camel case; unset ones count as missing."""
         values: dict[str, Any] = {}
         for name, value in given.items():
             known = BY_NAME.get(name) or _BY_CAMEL_CASE.get(name)
@@ -113,10 +106,7 @@ class RunSpec:
         return NetworkPolicy(self.network, self.hosts)
 
     def model_config(self, settings: Settings, key: str = "") -> ModelConfig:
-        """Return how its model is called; what it leaves open, the settings say.
-
-        Their key and API are for their endpoint only.
-        """
+        """Return how its model is called; the settings' key is for their endpoint only."""
         url = settings.base_url if self.base_url is None else self.base_url.strip()
         model = self.model.strip() or settings.model
         url = "" if model == BUILTIN_ID else url
@@ -170,10 +160,7 @@ class RunSpec:
 
 
 def settings_at_start(started: RunStarted) -> dict[str, Any]:
-    """Return all settings that a run began with, except its task and its model's endpoint.
-
-    Earlier versions recorded no spec; what another version recorded is left out if it is unknown.
-    """
+    """Return the settings that a run began with, except its task and endpoint."""
     given: dict[str, Any] = {}
     for name, value in started.spec.items():
         with suppress(UsageError):

@@ -1,8 +1,4 @@
-"""The state of a run, reduced from its events.
-
-The state contains only summaries of steps (calls, end reasons, seconds). Each summary names the
-part of the journal that contains the step's body, so a page opens fast however long the run is.
-"""
+"""The state of a run, reduced from its events; of steps it has only summaries."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -150,10 +146,7 @@ class ReplaySummary:
 
 @dataclass
 class RoundSummary:
-    """One round: the user's message and how it ended (``status`` None while it runs).
-
-    A round that is ``cut`` is the copy of a part of one, in a fork; it has no end.
-    """
+    """A round and how it ended (None while it runs); in a fork, a copy may be ``cut``."""
 
     text: str
     began: float
@@ -169,13 +162,8 @@ class RoundSummary:
 class RunState:
     """The state of a run; ``apply`` updates it with the next event.
 
-    ``forked`` says where the steps come from that a fork has copied.
-
-    ``detail`` and ``progress`` describe ``state`` (the reason of a retry, the command, the
-    fraction done); ``format`` is the newest journal format of any round, and ``unreadable``
-    counts the journal lines that this version cannot read. ``replay`` is set in a replay.
-    ``passport`` is what was known of the model when the last round began, ``left_out`` the settings
-    that did not reach it.
+    ``detail`` and ``progress`` describe ``state``; ``format`` is the newest of any round;
+    ``passport`` is what was known of the model when the last round began.
     """
 
     run: str = ""

@@ -26,11 +26,7 @@ _BLOCK = 4096
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """The summary of a run.
-
-    ``versions`` are the bytes of the contents that its manifests name, each once and in whole
-    blocks; contents that two runs name count in both.
-    """
+    """The summary of a run; ``versions`` are the bytes of the contents in its manifests."""
 
     task: str  # its beginning, as of all texts
     messages: str
@@ -71,10 +67,7 @@ _NO_USAGE = DiskUsage()
 
 
 def summarize(state: RunState, files: Iterable[str] = (), usage: DiskUsage = _NO_USAGE) -> Summary:
-    """Return the summary of a run that has begun.
-
-    ``files`` are those in its workspace, as URLs; by default those that its steps changed.
-    """
+    """Return the summary of a run that has begun; ``files`` are by default those it changed."""
     names = _in_order(list(files) or [*_changed_files(state), *state.inputs])
     created = [name for name in names if not name.startswith("input/")]
     first, last, totals = state.rounds[0], state.rounds[-1], state.totals

@@ -32,8 +32,7 @@ from agent.sandbox.base import StreamName
 class Call:
     """One tool call: its arguments if it was executed, its result if there is one, its output.
 
-    ``outputs`` has the text of each stream, of a long one some parts; ``files`` the names of the
-    files that hold all of a long one. ``edited`` is what the user let the model see instead.
+    Of a long output, ``outputs`` has some parts, and ``files`` the name of the file that holds all.
     """
 
     id: str
@@ -161,10 +160,7 @@ class Transcript:
         self._cursor = 0
 
     def apply(self, event: Event, cursor: int = 0) -> Iterator[Step | Event]:
-        """Apply one event; yield the steps that are over, and events that belong to no step.
-
-        ``cursor`` is the journal's after it, if there is one.
-        """
+        """Apply an event; yield the steps that are over, and events outside steps."""
         begin, self._cursor = self._cursor, cursor
         match event:
             case StepStarted():

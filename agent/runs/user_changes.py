@@ -59,10 +59,7 @@ def _stored_change_adapter() -> TypeAdapter[_StoredChange]:
 
 
 class UserChanges:
-    """A file that queues the user's changes until the next step takes them.
-
-    It survives a restart of the application. Thread-safe.
-    """
+    """A file that queues the user's changes until the next step takes them. Thread-safe."""
 
     def __init__(self, file: Path) -> None:
         self._file = file

@@ -10,10 +10,7 @@ from agent.events import Event, ToolEnded, ToolStarted
 
 
 class EarlierUsage:
-    """Adds to the events of a run, in order, the usage that their journal does not contain.
-
-    Scripts are known as far as earlier calls of the run wrote them.
-    """
+    """Adds the capability usage that an earlier version's journal does not contain."""
 
     def __init__(self) -> None:
         self._reader = CallReader()

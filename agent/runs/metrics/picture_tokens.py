@@ -20,10 +20,9 @@ from agent.loop.meter import estimate_tokens
 
 @dataclass
 class PictureTokens:
-    """Counts pictures, and what a prompt is longer than the last one and the new texts.
+    """Counts pictures, and what they add to a prompt besides the new texts.
 
-    A first prompt, and one after earlier messages were shortened, tells nothing: ``measured`` is
-    for the ``measured_pictures`` only, whose estimate was ``estimated``.
+    A first prompt, and one after messages were shortened, cannot be measured.
     """
 
     pictures: int = 0

@@ -131,11 +131,7 @@ def _is_edit(call: CallSummary) -> bool:
 
 
 def provenance_of(of_runs: Iterable[RunMetrics | None]) -> dict[str, Any]:
-    """Return the passport of a member's model and the marks of its runs, as JSON.
-
-    ``passport`` is what was known when its last run began, None if nothing was. ``marks`` are
-    short texts: settings that did not reach the model, and conversations that the server cut.
-    """
+    """Return the passport of a member's model and the marks of its runs, as JSON."""
     known = [metrics for metrics in of_runs if metrics is not None]
     counts = Counter(mark for metrics in known for mark in metrics.marks)
     passports = [metrics.passport for metrics in known if metrics.passport is not None]

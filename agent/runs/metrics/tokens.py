@@ -1,9 +1,4 @@
-"""Tokens of a run by step, reduced from its state.
-
-Each prompt repeats the conversation so far. A step's prompt is therefore split into what the
-endpoint read from its cache, what came from the sandbox or the loop since the last answer, and the
-rest. A count that the endpoint did not report is None, never 0.
-"""
+"""Tokens of a run by step; counts that the endpoint did not report are None, never 0."""
 
 from collections import Counter
 from copy import copy
@@ -32,11 +27,7 @@ class TokenCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepTokens(TokenCounts):
-    """Tokens of one step.
-
-    ``summary`` is the first call or the beginning of the text. ``summarising`` are those of
-    requests before its turn that summarised older steps, which the other counts do not include.
-    """
+    """Tokens of one step; ``summarising`` requests are not included in the other counts."""
 
     step: int
     round: int
@@ -72,10 +63,7 @@ class TokenCounter:
         self._freed = 0  # by summaries since the last answered step
 
     def count(self, state: RunState, after: int = 0) -> tuple[list[StepTokens], TokenTotals]:
-        """Return the tokens of the steps after a number, and the totals of all.
-
-        ``state`` must be the same as in the call before, or later.
-        """
+        """Return the tokens of the steps after a number, and the totals of all."""
         for step in state.steps[len(self._steps) : -1]:
             self._steps.append(tokens := self._tokens_of(step))
             self._sums.add(tokens)

@@ -56,19 +56,12 @@ class GivenPictures:
         return self.show(added) if paths is None else self.show(paths, chosen=True)
 
     def show(self, paths: Sequence[str], *, chosen: bool = False) -> tuple[Picture, ...]:
-        """Return the pictures among files of the workspace; none if the model takes none.
-
-        Of PDFs that are ``chosen``, these are the first pages.
-        """
+        """Return the pictures among files; of PDFs that are ``chosen``, the first pages."""
         documents = [each for each in paths if self.is_pdf(each)] if chosen else ()
         return self.look(paths, documents).pictures
 
     def look(self, paths: Sequence[str], documents: Sequence[str]) -> Look:
-        """Return the pictures among files, and the first pages of ``documents``, which are PDFs.
-
-        The pictures come first, then the pages in the order of ``paths``, which have the documents,
-        too. Each of these gets an equal share of what the ones before it have left.
-        """
+        """Return the pictures, then the pages of ``documents``, which share what is left."""
         limits = self.eyes.limits
         if limits is None:
             return Look()

@@ -20,10 +20,7 @@ from agent.models.base import Picture
 
 @dataclass(slots=True)
 class SentPicture:
-    """A picture that the model gets with a round's message, one within a step, or a call's result.
-
-    ``dropped`` is the step from which it no longer gets it.
-    """
+    """A picture that the model gets; ``dropped`` is the step from which it no longer does."""
 
     where: Literal["message", "step", "call"]
     round: int

@@ -40,8 +40,7 @@ class RebuiltRequest:
     """A request's body and how it is known.
 
     ``fidelity`` is ``exact`` if its bytes are those sent, ``rebuilt`` if that is not certain,
-    ``given`` for a model on this machine; ``note`` says so to the user. A field that is not
-    recorded is missing in ``body``, and a picture's bytes are its file's name and their number.
+    ``given`` for a model on this machine. Pictures are their files' names and sizes in ``body``.
     """
 
     step: int

@@ -7,9 +7,8 @@
                    response-<n>.gz    the raw responses to request n and to later ones of its
                                       round, each compressed; earlier versions wrote one per file
 
-A request's messages are not stored: they would take space quadratic in the number of steps. The
-log has the journal's cursor and the SHA-256 of the body's bytes instead, so that the body can be
-built again and compared (``agent.runs.requests.body``). No key is ever written.
+Instead of messages, the log has the journal's cursor and the body's SHA-256: the body can be built
+again and compared (``agent.runs.requests.body``). No key is ever written.
 """
 
 import errno
@@ -44,10 +43,7 @@ _log = logging.getLogger(__name__)
 
 
 class RequestLog:
-    """Writer of the log of one run. It never raises: a run does not fail because of it.
-
-    ``cursor`` returns the journal's current one.
-    """
+    """Writer of the log of one run. It never raises: a run does not fail because of it."""
 
     def __init__(self, folder: Path, cursor: Callable[[], int]) -> None:
         self._folder = folder

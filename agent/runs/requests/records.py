@@ -27,10 +27,7 @@ _ENDED = re.compile(rb'\{"ended_n":(\d+),')
 
 @dataclass
 class ResponseBuffer:
-    """The response to request ``n``: its beginning, compressed, and its end.
-
-    Nothing of it is stored if it is ``withheld``.
-    """
+    """The response to request ``n``: its beginning, compressed, and its end."""
 
     n: int
     status: int | None = None
@@ -105,10 +102,7 @@ def _adapter() -> TypeAdapter[RecordedRequest | ResponseEnded]:
 
 
 def read_log(folder: Path, step: int | None = None) -> list[RecordedRequest]:
-    """Return the requests of a log in order, or those of one step; empty if there are none.
-
-    Lines that cannot be read are skipped: the last one may be torn.
-    """
+    """Return the requests of a log, or those of one step; unreadable lines are skipped."""
     path = log_path(folder)
     requests: dict[int, RecordedRequest] = {}
     if not path.exists():

@@ -1,8 +1,4 @@
-"""A request as a command or a program that sends it again; neither contains a key.
-
-What a model or a file says is only ever data in them: in JSON without line breaks, or in Python
-literals. Characters that a terminal or an editor would not show are escaped.
-"""
+"""A request as a command or a program, without a key; texts are only ever escaped data in it."""
 
 import json
 import pprint
