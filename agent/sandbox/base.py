@@ -1,7 +1,4 @@
-"""The ``Sandbox`` protocol and its data types.
-
-Every implementation passes ``tests/contract/sandbox_suite.py``.
-"""
+"""The ``Sandbox`` protocol and its data types (``tests/contract/sandbox_suite.py``)."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -63,10 +60,9 @@ class SandboxLimits:
 class Sandbox(Protocol):
     """An isolated computer with one persistent shell and file access by path.
 
-    Paths are those that the model uses (``/workspace/…``, ``/tmp/…``); relative paths are
-    resolved against ``/workspace``. File methods raise ``ToolError`` for errors that the model
-    can correct (missing, a folder, not permitted, too large, disk full) and ``SandboxError``
-    if the sandbox is gone.
+    Paths are those that the model uses (``/workspace/…``, ``/tmp/…``), relative ones in
+    ``/workspace``. File methods raise ``ToolError`` for what the model can correct, and
+    ``SandboxError`` if the sandbox is gone.
     """
 
     @property
@@ -104,8 +100,8 @@ class Sandbox(Protocol):
     ) -> Iterator[OutputChunk | CommandEnd]:
         """Run ``command`` in a process of its own and yield its output as it arrives.
 
-        Any number of these run at the same time, also during ``execute``. The shell's folder,
-        variables and functions are neither seen nor changed.
+        Any number of these run at the same time, also during ``execute``, and leave the shell
+        alone.
 
         Args:
             command: The shell command.
@@ -128,11 +124,7 @@ class Sandbox(Protocol):
         """Return the bytes of a regular file; ``ToolError`` if there are more than ``limit``."""
 
     def write(self, path: str, data: bytes, *, exclusive: bool = False) -> None:
-        """Write a file atomically.
-
-        Creates missing parent folders. An existing file keeps its mode; a link is followed.
-        With ``exclusive``, an existing name raises ``ToolError``.
-        """
+        """Write a file atomically; create parents, keep its mode, follow a link."""
 
     def list_folder(self, path: str, *, depth: int, limit: int) -> list[FolderEntry]:
         """List a folder ``depth`` levels deep, sorted, without hidden names."""

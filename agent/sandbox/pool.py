@@ -18,10 +18,7 @@ _DELAY_AFTER_TAKE_SECONDS = 0.25
 
 
 class Pool(Generic[T]):
-    """A fixed number of idle items, created one at a time in the background.
-
-    ``dispose`` removes an item that nothing took; ``lost`` says that one can no longer be used.
-    """
+    """A fixed number of idle items, created one at a time in the background."""
 
     def __init__(
         self,

@@ -1,8 +1,7 @@
 """A sandbox without ANY isolation: supervisor and shell are plain processes on this machine.
 
-Commands run with the rights of the user who started this program, on its network and its disk.
-Intended for tests, and for training on a disposable machine without a container engine
-(``sandbox: process`` in a recipe). The page never uses it.
+For tests, and for training on a disposable machine (``sandbox: process`` in a recipe); the page
+never uses it.
 """
 
 import re
@@ -29,11 +28,10 @@ _TIMEOUT_SECONDS = 10.0
 
 
 class ProcessSandbox(SupervisedSandbox):
-    """A shell on this machine.
+    """A shell on this machine, without this program's environment.
 
-    ``/workspace`` in a command is replaced by the workspace's real path. The shell does not
-    inherit this program's environment, which may hold keys, but can still read them elsewhere.
-    Of the limits, only ``disk`` (as maximum file size) and ``keep_bytes`` are enforced.
+    ``/workspace`` in a command is replaced by the workspace's real path. Of the limits, only
+    ``disk`` (as maximum file size) and ``keep_bytes`` are enforced.
     """
 
     def __init__(self, folder: Path, limits: SandboxLimits | None = None) -> None:

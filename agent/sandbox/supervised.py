@@ -38,8 +38,7 @@ class SupervisedSandbox(ABC):
     """The ``Sandbox`` protocol on top of a supervisor that subclasses start.
 
     A lost supervisor is restarted, with the shell's last state if that still exists; the next
-    command's ``CommandEnd.note`` reports it. ``workspace`` is the host's folder, ``home`` its path
-    in the sandbox.
+    ``CommandEnd.note`` reports it. ``home`` is the workspace's path in the sandbox.
     """
 
     def __init__(self, sandbox_id: str, workspace: Path, home: str, keep_bytes: int) -> None:
@@ -65,10 +64,7 @@ class SupervisedSandbox(ABC):
 
     @abstractmethod
     def _connect(self) -> Connection:
-        """Start a supervisor; if its container was lost, start that first.
-
-        An ``OSError`` may be transient, a ``SandboxError`` is permanent.
-        """
+        """Start a supervisor; an ``OSError`` may be transient, others are not."""
 
     def _prepare_command(self) -> None:  # noqa: B027 - nothing to prepare in a plain process
         """Wait for what only commands need. Raises ``SandboxError`` if it is not available."""

@@ -1,8 +1,7 @@
 """The host's side of the frame protocol: a reader thread and exchanges.
 
-Data from the sandbox is untrusted: a malformed frame, an id that was never issued, more unread
-bytes than an exchange allows, or silence beyond a deadline breaks the link, and every waiting
-exchange is notified at once.
+Data from the sandbox is untrusted: a malformed frame, an id that was never issued, too many
+unread bytes or silence beyond a deadline breaks the link and wakes every waiting exchange.
 """
 
 import itertools
@@ -26,10 +25,7 @@ class LinkLost(SandboxError):
 
 
 class Exchange:
-    """One request and its answers.
-
-    More than ``max_unread_bytes`` queued bytes break the link.
-    """
+    """A request and its answers; more than ``max_unread_bytes`` queued bytes break the link."""
 
     def __init__(self, link: "Link", ident: int, max_unread_bytes: int) -> None:
         self.ident = ident

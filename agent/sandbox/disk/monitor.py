@@ -1,9 +1,7 @@
 """Disk quota of a sandbox, checked while its commands may be running.
 
-Disk usage is counted only if the host's free space has dropped enough that the quota may be
-exceeded; reading the free space takes microseconds. Between two checks a sandbox can write at
-most what the disk's throughput allows, because it cannot allocate with fallocate (see
-``seccomp.json``).
+Usage is counted only if the host's free space, which is fast to read, dropped enough. Between two
+checks a sandbox cannot write faster than the disk: ``seccomp.json`` forbids fallocate.
 """
 
 import logging
@@ -54,11 +52,7 @@ class _Usage:
 
 
 class DiskMonitor:
-    """Monitors one sandbox's disk usage in a separate thread from ``start`` to ``stop``.
-
-    ``halt`` terminates all processes of commands; its argument is whether to force it.
-    ``min_free`` bytes of the host's disk must stay free.
-    """
+    """Monitors a sandbox's disk in a thread; ``halt(force)`` terminates its commands."""
 
     def __init__(
         self,
@@ -81,10 +75,7 @@ class DiskMonitor:
         self._full_since = self._halted_at = 0.0
 
     def start(self) -> None:
-        """Start monitoring a command.
-
-        A sandbox already over its limit may run commands and delete files, but not grow.
-        """
+        """Start monitoring a command; over its limit, a sandbox may delete but not grow."""
         with self._changed:
             tight = (
                 self._message

@@ -1,8 +1,4 @@
-"""Scratch directories of a container, stored on its sandbox's fixed-size disk.
-
-Without them, temporary files, homes and caches would be in the container's writable layer, whose
-size is monitored but not limited. The directories start with a copy of the image's files.
-"""
+"""Scratch directories of a container on its sandbox's disk: its writable layer has no limit."""
 
 import copy
 import hashlib
@@ -31,10 +27,7 @@ _MAX_COPY_BYTES = 8 * 1024**2
 
 
 def create(client: Client, image: str, instance: str, folder: Path) -> dict[str, Path]:
-    """Create the scratch directories of a new container, replacing those of an earlier one.
-
-    Returns the host's directory for each of the container's; empty if the sandbox has no own disk.
-    """
+    """Create a container's scratch directories; return the host's for each of the container's."""
     if not volume.disk_image(folder).exists():
         return {}
     discard(folder)
@@ -58,11 +51,7 @@ def _host_directory(folder: Path, directory: str) -> Path:
 
 @lru_cache(maxsize=4)
 def _image_directories(client: Client, image: str, instance: str, store: Path) -> dict[str, bytes]:
-    """Return an image's directories ``SCRATCH_DIRECTORIES`` as tar archives.
-
-    Directories that are too large are left out. The archives are kept in the folder ``store``
-    until the data folder uses another image, because the engine takes long to make them.
-    """
+    """Return an image's ``SCRATCH_DIRECTORIES`` as tar archives, cached in ``store``."""
     source = f"{image} {SCRATCH_DIRECTORIES} {_MAX_COPY_BYTES}"
     kept = store / f"{hashlib.sha256(source.encode()).hexdigest()}.zip"
     try:

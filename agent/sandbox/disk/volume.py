@@ -9,10 +9,9 @@
     <data>/unassigned/<sandbox>    an empty file while no run has the sandbox; its name ends with
                                    ``.<run>`` while one gets it or leaves it
 
-This enforces the quota at any write speed. It requires root and loop devices; without them a
-sandbox's folder is a plain folder, which these functions leave as it is. All state is in these
-paths and the kernel's mounts, so that nothing is lost track of when the process is killed. The
-kernel counts who uses a disk: it is unmounted only while nothing in it is open.
+Without root and loop devices, a sandbox's folder is a plain folder. All state is in these paths and
+the kernel's mounts, so that a killed process leaves nothing untracked. A disk is unmounted only
+while nothing in it is open.
 """
 
 import ctypes
@@ -67,10 +66,7 @@ def disk_image(folder: Path) -> Path:
 
 
 def create(folder: Path, size: int | None) -> None:
-    """Create a sandbox's folder with an empty workspace; its disk is made on its first use.
-
-    ``size`` is the disk's, including the file system's overhead; None for a plain folder.
-    """
+    """Create a sandbox's folder; a disk of ``size`` bytes is made on its first use."""
     file, mark = disk_image(folder), _mark(folder)
     for parent in (file.parent, mark.parent, folder.parent):
         parent.mkdir(mode=0o700, exist_ok=True)
@@ -180,10 +176,7 @@ def attached(data: Path) -> list[Path]:
 
 
 def attach(folder: Path) -> None:
-    """Mount a sandbox's disk if it has one and it is not mounted; make it on its first use.
-
-    Where the host has no such disks, the folder becomes a plain one.
-    """
+    """Mount a sandbox's disk, or make it; without disks on this host, make a plain folder."""
     if _is_complete(folder):
         return
     with _locks.of(folder):
@@ -247,10 +240,7 @@ def in_use(folder: Path) -> Iterator[None]:
 
 
 def is_broken(folder: Path) -> bool:
-    """Return whether a sandbox's mounted disk accepts no more writes.
-
-    The kernel makes a file system read-only when the disk below it is full.
-    """
+    """Return whether a mounted disk is read-only, since the host's disk below it is full."""
     if not disk_image(folder).exists() or not _is_mounted(folder):
         return False
     try:
@@ -282,10 +272,7 @@ def repair(folder: Path) -> None:
 
 
 def detach(folder: Path, *, idle: bool = False) -> None:
-    """Unmount a sandbox's disk and keep its files. Open files stay usable until closed.
-
-    With ``idle``, only if no file is open and a run has the sandbox.
-    """
+    """Unmount a sandbox's disk; with ``idle``, only if no file is open and a run has it."""
     with _locks.of(folder):
         if _is_mounted(folder) and not (idle and _mark(folder).exists()):
             try:
@@ -326,10 +313,7 @@ def detach_all(data: Path) -> None:
 
 
 def discard(folder: Path) -> None:
-    """Remove a sandbox's disk and folder with its contents; ignore errors.
-
-    The next start tries again for a sandbox that a run was about to ``leave``.
-    """
+    """Remove a sandbox's disk and its folder; ignore errors."""
     detach(folder)
     if not _is_mounted(folder):
         with suppress(OSError):
@@ -359,11 +343,7 @@ def move(folder: Path, destination: Path) -> None:
 
 
 def find_orphans(data: Path, sandboxes: Callable[[str], Container[str]]) -> Iterator[Path]:
-    """Yield the folders of a data folder's sandboxes that no run has; only a disk may be left.
-
-    ``sandboxes`` returns the ids of a run's sandboxes; for an empty id, those of all runs. All
-    sandboxes are looked at in a data folder in which an earlier version marked none.
-    """
+    """Yield the folders of sandboxes without a run; ``sandboxes`` returns a run's ids."""
     marks = data / _UNASSIGNED
     if not (marks / _COMPLETE).exists():
         assigned = sandboxes("")

@@ -32,11 +32,7 @@ def list_processes(group: Path) -> list[int]:
 
 
 def deleted_size(processes: Iterable[int], folders: Iterable[Path]) -> int:
-    """Return the bytes of deleted files that processes hold open or mapped.
-
-    Files count on the file systems of ``folders`` and of each process's root. Processes that this
-    one may not inspect are skipped; inspecting a container's takes root.
-    """
+    """Return the bytes of deleted files that processes hold open or mapped; needs root."""
     devices = {folder.stat().st_dev for folder in folders}
     sizes: dict[tuple[int, int], int] = {}
     for process in processes:

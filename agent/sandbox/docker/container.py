@@ -1,7 +1,4 @@
-"""Configuration of a sandbox's container: image, limits, mounts, environment.
-
-Its capabilities allow what ``apt-get`` needs as root, and nothing outside the container.
-"""
+"""Configuration of a sandbox's container: image, limits, mounts, environment."""
 
 import os
 import platform
@@ -138,11 +135,10 @@ def _labels(spec: ContainerSpec, network: SandboxNetwork | None) -> dict[str, st
 
 
 def _security_options(client: Client) -> list[str]:
-    """Return the security options of the seccomp profile: Docker's default, restricted.
+    """Return the security options: Docker's default seccomp profile, restricted.
 
-    Blocks io_uring, sockets other than AF_UNIX, AF_INET, AF_INET6 and AF_NETLINK, and allocation
-    by fallocate, which could fill a disk at once. On CPU architectures that the file does not
-    cover, the engine's default profile applies.
+    It blocks io_uring, sockets other than AF_UNIX, AF_INET, AF_INET6 and AF_NETLINK, and allocation
+    by fallocate, which could fill a disk at once.
     """
     if platform.machine() not in ("x86_64", "aarch64"):
         return []

@@ -1,7 +1,6 @@
 """Finding, stopping, keeping and removing the containers of idle sandboxes.
 
-A stopped sandbox keeps its container, with installed software, but not its network. Its address
-stays reserved, because the container's environment holds the proxy's address in that subnet.
+A stopped one leaves its network but reserves its address: its environment names the proxy there.
 """
 
 import contextlib
@@ -89,10 +88,9 @@ def _ignore_missing() -> Iterator[None]:
 def reap(
     client: Client, instance: str, is_kept: Callable[[str], bool] = lambda _: False
 ) -> list[ContainerInfo]:
-    """Remove an instance's containers, but only stop and return those of certain sandboxes.
+    """Remove an instance's containers; only stop, and return, those of certain sandboxes.
 
     The caller must hold the lock of the instance's data folder, so that no process uses them.
-    ``is_kept`` says whether the newest container of a sandbox id is only stopped.
     """
     kept: dict[str, ContainerInfo] = {}
     for info in list_containers(client, instance):

@@ -24,10 +24,7 @@ class Removals:
         self._closed = False
 
     def add(self, sandbox_id: str, remove: Callable[[], None]) -> None:
-        """Call ``remove`` in the background; a ``SandboxError`` that it raises is logged.
-
-        Waits while too many removals are pending. After ``close``, ``remove`` is called at once.
-        """
+        """Call ``remove`` in the background; wait while too many removals are pending."""
         self._room.acquire()
         with self._lock:
             closed = self._closed

@@ -1,8 +1,4 @@
-"""The sandbox implementation on a container.
-
-Commands run as root in the container, with only the capabilities that ``apt-get`` needs and none
-that reach outside the container. The workspace is a bind-mounted host folder.
-"""
+"""The sandbox implementation on a container, whose workspace is a bind-mounted host folder."""
 
 import contextlib
 import os
@@ -98,11 +94,7 @@ class DockerSandbox(SupervisedSandbox):
 
     @classmethod
     def restart(cls, client: Client, spec: ContainerSpec) -> "DockerSandbox | None":
-        """Restart a sandbox's stopped or orphaned container; return None if it is gone.
-
-        Its shell is restored to the state after its last command; if that fails, the next
-        command's note reports it.
-        """
+        """Restart a sandbox's container and restore its shell; None if it is gone."""
         for info in lifecycle.list_containers(client, spec.instance, spec.sandbox_id):
             sandbox = cls(client, info.id, spec, info.network)
             with contextlib.ExitStack() as on_failure:
@@ -293,11 +285,7 @@ def _connection(stream: Any) -> EngineConnection:
 
 
 def _deleted_counter(container: str, process: int, hosts: list[Path]) -> Callable[[], int]:
-    """Return a function that counts the bytes of deleted files that a container holds open.
-
-    It returns 0 if a rootless engine has no control group for the container, whose processes then
-    share a group with other processes of the host.
-    """
+    """Return a function that counts the bytes of deleted files that are held open."""
     try:
         group, _ = cgroup.find_cgroup(process, "pids")
     except (OSError, KeyError):  # the engine runs elsewhere, or the container has just exited

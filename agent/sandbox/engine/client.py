@@ -59,10 +59,7 @@ def connect(
 
 @lru_cache(maxsize=4)
 def is_podman(client: Client) -> bool:
-    """Return whether the engine is Podman; cached per client.
-
-    Sandboxes on Podman get no network: in its bridge networks they could reach this machine.
-    """
+    """Return whether it is Podman (cached), whose bridge networks reach this machine."""
     with engine_errors("The container engine's name cannot be read"):
         parts = client.version().get("Components") or []
     return any(part.get("Name") == "Podman Engine" for part in parts)
@@ -84,11 +81,7 @@ def check_runtime(client: Client, name: str) -> None:
 
 @lru_cache(maxsize=4)
 def unenforced_limits(client: Client) -> tuple[str, ...]:
-    """Return the container limits that the engine cannot enforce; cached per client.
-
-    A rootless engine enforces only limits whose cgroup v2 controllers are delegated to its user,
-    and none with cgroup v1.
-    """
+    """Return the container limits that a rootless engine cannot enforce; cached."""
     with engine_errors("The container engine's capabilities cannot be read"):
         known = client.info()
     return tuple(name for key, name in _LIMIT_NAMES.items() if not known.get(key))
@@ -118,9 +111,5 @@ def wait_for_engine(client: Client, stop: Stop, seconds: float = RECOVERY_SECOND
 
 
 def is_responding(client: Client) -> bool:
-    """Return whether the engine accepts requests, on a connection of its own.
-
-    An engine that is shutting down still serves open connections, which would harm containers
-    started then, but accepts no new ones. The client's own connections serve other threads.
-    """
+    """Return whether the engine takes new connections, unlike one that is shutting down."""
     return probe(client.address).state == "ready"

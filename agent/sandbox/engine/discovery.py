@@ -1,7 +1,4 @@
-"""Discovery of the container engine on this machine, with a diagnosis if none is usable.
-
-Standard library only: the setup runs this on every start, before it imports anything heavy.
-"""
+"""Discovery of the container engine on this machine; light, as it is imported first."""
 
 import contextlib
 import ipaddress
@@ -55,8 +52,7 @@ class ProbeResult:
 def find_engine(host: str | None = None, runtime_dir: str | None = None) -> ProbeResult:
     """Return the first engine that answers, else the most informative finding.
 
-    Without ``host``, the sockets of the system and the user are tried, then the docker command's
-    context. Podman is used only if ``host`` names it, because its sandboxes have no network.
+    Podman is used only if ``host`` names it, because its sandboxes have no network.
     """
     results = []
     for url in [normalize_address(host)] if host else _default_addresses(runtime_dir):

@@ -24,10 +24,7 @@ def can_install() -> bool:
 
 
 def install_packages(packages: Sequence[str]) -> str:
-    """Install Debian packages; return the last lines of output on failure, empty on success.
-
-    Fetches package lists first, because a fresh machine has none.
-    """
+    """Install Debian packages; return the end of the output on failure, else nothing."""
     prefix = [*(root_prefix() or []), "env", NONINTERACTIVE]
     # Ignore failures: one mirror may fail while the others suffice.
     subprocess.run([*prefix, "apt-get", "update"], capture_output=True, check=False)

@@ -1,7 +1,4 @@
-"""Ensure that a container engine runs: ``python -m agent.sandbox.engine.install``.
-
-Runs before every start and every test; does nothing if an engine answers.
-"""
+"""Ensure that a container engine runs: ``python -m agent.sandbox.engine.install``."""
 
 import argparse
 import subprocess
@@ -27,11 +24,7 @@ _START_COMMANDS = (
 def ensure_engine(
     host: str | None, runtime_dir: str | None, report: Callable[[str], None]
 ) -> ProbeResult:
-    """Find the engine; install (Debian, Ubuntu) and start it if root is available.
-
-    An engine at a given address is never started. ``report`` gets a sentence for each change to
-    the machine.
-    """
+    """Find the engine; without ``host``, install and start it if root is available."""
     finding = find_engine(host, runtime_dir)
     if finding.state == "ready":
         return finding

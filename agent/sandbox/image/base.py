@@ -62,11 +62,7 @@ def build_base(client: Client, base: str, reporter: ProgressReporter) -> None:
 
 
 def debian_mirrors(sources: Path = Path("/etc/apt")) -> tuple[str, str] | None:
-    """Return this machine's Debian and Debian security mirrors; None if none is configured.
-
-    Only ``http://`` mirrors count: a new container has no CA certificates yet. If only the
-    Debian mirror is configured, the security mirror's URL is derived from it.
-    """
+    """Return this machine's Debian and security mirrors, http only; None without any."""
     files = [sources / "sources.list", *sorted(sources.glob("sources.list.d/*"))]
     lines = "\n".join(
         line

@@ -77,11 +77,7 @@ def ensure_image(
     progress: ProgressCallback,
     target: Target = "sandbox",
 ) -> str:
-    """Return the tag of an image, building it first if the engine does not have it.
-
-    If several processes call this at once, one builds and the others wait. ``progress`` gets each
-    line of the build.
-    """
+    """Return the tag of an image; one process builds it if it is missing, others wait."""
     tag = image_tag(dockerfile, target)
     if image_exists(client, tag):
         return tag

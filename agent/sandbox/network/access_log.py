@@ -36,11 +36,7 @@ class AccessLog:
         self._pending: dict[str, _RequestBuffer] = {}
 
     def take(self, address: str) -> list[NetworkRequest]:
-        """Return the requests of the sandbox at an address since the previous call.
-
-        The first ``MAX_REQUESTS`` requests are returned individually. Requests beyond them are
-        summed: one entry per host, with the total bytes of its requests.
-        """
+        """Return a sandbox's new requests; those after ``MAX_REQUESTS`` are summed by host."""
         with self._lock:
             self._read()
             return self._pending.pop(address, _RequestBuffer()).all()

@@ -1,8 +1,4 @@
-"""Network access of sandboxes: an isolated network per sandbox, and one proxy in all of them.
-
-The proxy's container (``squid/``) enforces what a sandbox may reach. Nothing else is reachable
-in a sandbox's network, and it has no name server.
-"""
+"""Network access of sandboxes: a network for each, in which only the proxy is reachable."""
 
 import contextlib
 import logging
@@ -40,8 +36,7 @@ PROXY_LABEL = "llm-in-sandbox-studio.proxy"
 class Proxy:
     """The proxy of one instance, and the sandbox networks that it serves. Thread-safe.
 
-    ``label`` marks this instance's containers and networks; ``upstream`` is the ``host:port`` of
-    an upstream proxy.
+    ``label`` marks its containers and networks; ``upstream`` is a further proxy's ``host:port``.
     """
 
     def __init__(
@@ -75,11 +70,9 @@ class Proxy:
         self._unused.append(network)
 
     def start(self) -> None:
-        """Create and start the proxy, wait until it listens, and keep it running from now on.
+        """Create the proxy, start it after the first sandbox or a second, and keep it running.
 
-        It is created while the first sandbox starts: a sandbox needs the proxy only for its first
-        command. It is started after the first sandbox or after a second: two containers that start
-        at the same time delay each other.
+        Two containers that start at the same time delay each other; only commands need the proxy.
         """
         try:
             with self._lock, engine_errors("The sandboxes' proxy cannot be created"):
@@ -151,10 +144,7 @@ class Proxy:
         self._reserved.discard(network.address)
 
     def suspend_network(self, network: SandboxNetwork) -> None:
-        """Remove a stopped sandbox's network but reserve its addresses for a restart.
-
-        Its container must have left the network.
-        """
+        """Remove the network of a stopped sandbox; reserve its addresses for a restart."""
         self._reserved.add(network.address)
         self._disconnect_and_remove(network)
 
@@ -199,10 +189,7 @@ class Proxy:
                 last_error = str(error)
 
     def _ensure_running(self) -> None:
-        """Start the proxy if it was not started, stopped or removed; wait until it listens.
-
-        Policies are kept on disk.
-        """
+        """Start the proxy if it does not run; wait until it listens."""
         if self._closing.is_set():
             return
         state = self._state()
@@ -223,10 +210,7 @@ class Proxy:
             return None
 
     def _create_connected(self) -> None:
-        """Create the proxy's container and connect it to the sandboxes' networks.
-
-        Connecting takes a tenth of the time while the container does not run.
-        """
+        """Create the proxy's container; connecting it is faster before it runs."""
         self._prepare_folder()
         self._create()
         for network in list(self._networks.values()):

@@ -1,9 +1,8 @@
 """The host folder that the proxy's container reads and writes.
 
-The proxy's root has no rights over other users' files, and Squid runs as a separate user. So
-access does not depend on file owners or on the umask: files that the container reads are
-world-readable; files that it writes are created beforehand and are world-writable. The mode of
-the enclosing data folder keeps other users of the host out.
+The proxy's root has no rights over other users' files, and Squid is another user. So files that
+it reads are world-readable, files that it writes are created world-writable beforehand; the
+data folder's mode keeps other users of the host out.
 """
 
 import fcntl
@@ -33,11 +32,7 @@ class ProxyFolder:
         self._lock = -1
 
     def prepare(self) -> None:
-        """Empty the folder and take its lock; call it only while no proxy uses the folder.
-
-        The kernel releases the lock when this process ends. The proxy waits for that and then
-        exits too.
-        """
+        """Empty the unused folder and take its lock; the proxy exits when it is released."""
         self.release()
         self.path.mkdir(parents=True, exist_ok=True)
         for part in (self.code, self._policies, self.access_log.parent):

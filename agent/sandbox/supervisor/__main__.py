@@ -1,8 +1,7 @@
 """Start the supervisor: ``SCOPE STATE FOLDER``.
 
-SCOPE decides which processes belong to commands: ``container`` (every visible process) or
-``descendants`` (only descendants of this process). STATE is the path of the shell's saved
-state, FOLDER the shell's initial working directory.
+SCOPE decides which processes belong to commands: ``container`` (every visible one) or
+``descendants``. STATE is the shell's saved state, FOLDER its initial working directory.
 """
 
 # pathlib would double the start-up time.

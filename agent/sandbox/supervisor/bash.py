@@ -1,13 +1,11 @@
 """The persistent bash: starting it, running commands, saving and restoring its state.
 
-The shell runs one loop. For each command it reads the text, evaluates it with that command's
-own pipes, writes its state (variables, functions, options, aliases, folder) to a file, and
-reports the exit code, all with builtins. It opens the supervisor's descriptors by fixed
-numbers through /proc, so that no command can cut it off by closing or redirecting them.
+The shell's loop reads a command, evaluates it with its own pipes, saves the state (variables,
+functions, options, aliases, folder) and reports the exit code, all with builtins. It opens the
+supervisor's descriptors by number through /proc, so that no command can cut it off.
 
-Job control is on (``-m``, with a pseudoterminal that gets no input): each foreground command
-owns the terminal, and background ones have their own process groups. This is how a time limit
-finds exactly the foreground processes.
+Job control is on (``-m``, with a pseudoterminal that gets no input): background commands have
+their own process groups, so that a time limit finds exactly the foreground processes.
 """
 
 # pathlib would double the start-up time.
@@ -76,10 +74,7 @@ def _move_descriptor(descriptor: int, number: int) -> None:
 
 
 class BashProcess:
-    """A restartable bash process; each restart can restore the previous shell's state.
-
-    ``state`` is the path of the saved state, without special characters.
-    """
+    """A restartable bash process; ``state`` is the path of the saved state."""
 
     def __init__(self, state: str, folder: str) -> None:
         self.pid = 0

@@ -1,7 +1,4 @@
-"""Statistics of the container's control group, where it is visible.
-
-The first path of each pair is cgroup v2, the second v1.
-"""
+"""Statistics of the container's control group; paths are those of v2, then v1."""
 
 # pathlib would double the start-up time.
 

@@ -1,8 +1,4 @@
-"""File operations inside the sandbox, as generators: one ``send`` in, one chunk out.
-
-Each takes its arguments as bytes and raises ``OSError`` on failure. No operation blocks on
-opening a device or pipe: ``stat`` detects them and they are refused.
-"""
+"""File operations as generators: one ``send`` in, one chunk out; devices are refused."""
 
 # Paths are bytes, and pathlib would double the start-up time.
 # ruff: noqa: PTH103, PTH104, PTH108, PTH106, PTH116, PTH118, PTH120, PTH208

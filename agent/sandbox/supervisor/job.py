@@ -1,7 +1,4 @@
-"""A command in its own process, outside the shell: with a folder, a user and an input.
-
-Several jobs run at the same time. None sees the shell's variables or changes its state.
-"""
+"""A command in its own process, beside the shell: with a folder, a user and an input."""
 
 import errno
 import os

@@ -1,8 +1,4 @@
-"""What a command did in the sandbox, as far as observing it costs almost nothing.
-
-Before a command this reads two counters; after it, the times of a few folders. Their entries are
-read only where those changed.
-"""
+"""What a command did in the sandbox, observed at almost no cost."""
 
 # pathlib would double the start-up time.
 # ruff: noqa: PTH116, PTH208
@@ -65,10 +61,7 @@ class Observation:
 
 @cache
 def _site_folders() -> list[str]:
-    """Return the folders of Python packages, except those of virtual environments.
-
-    That of root need not exist yet: pip creates it. Listing takes long compared with a command.
-    """
+    """Return the folders of Python packages, except those of virtual environments."""
     names: set[str] = set()
     for library in _SYSTEM:
         with suppress(OSError):

@@ -69,10 +69,7 @@ def send_signal(pids: Iterable[int], number: int) -> None:
 
 
 def container_processes() -> Callable[[ProcessTable], set[int]]:
-    """Return a filter for the commands' processes: all but PID 1, its first child, and this one.
-
-    The first child keeps the container alive (``sleep infinity``).
-    """
+    """Return a filter for the commands' processes: all but the container's own."""
     firsts = [p for p in read_process_table().values() if p.parent == 1 and p.pid != os.getpid()]
     idle_process = min(firsts, key=lambda p: p.key).pid if firsts else 1
     spared = {1, idle_process, os.getpid()}
@@ -86,11 +83,10 @@ def descendant_processes() -> Callable[[ProcessTable], set[int]]:
 
 
 def terminate(find: Callable[[], set[int]], grace_seconds: float) -> Activity:
-    """Terminate the processes from ``find``: TERM, then KILL after ``grace_seconds`` seconds.
+    """Terminate the processes from ``find``: TERM, then KILL after ``grace_seconds``.
 
-    ``find`` is called repeatedly, until it returns none, to include processes started meanwhile.
-    Processes that survive the first KILL are stopped before they are killed: a fork bomb cannot
-    outrun that, because stopped processes still count towards the process limit.
+    ``find`` is called until it returns none. Survivors of the first KILL are stopped before they
+    are killed: a fork bomb cannot outrun that, because stopped ones still count towards the limit.
     """
     signaled: set[int] = set()
     deadline = time.monotonic() + grace_seconds

@@ -1,8 +1,7 @@
 """The supervisor's event loop: frames, the shell's reports, output, time limits.
 
-It has one thread and blocks only in ``select``. A task that takes time (terminating processes,
-restarting a shell) is an *activity*: a generator that the loop advances on each iteration,
-100 times a second while one is active.
+It has one thread and blocks only in ``select``. A task that takes time is an *activity*: a
+generator that the loop advances on each iteration, 100 times a second.
 """
 
 import errno
@@ -47,11 +46,7 @@ _OUT_OF_MEMORY = "The sandbox ran out of memory, and the kernel killed a process
 
 
 class Supervisor:
-    """Serves one host over a pair of descriptors until the host is gone.
-
-    ``select_processes`` selects the commands' processes, including the shell. ``observed`` says
-    that the machine is the commands' own, so that what changes is their doing.
-    """
+    """Serves one host until it is gone; if ``observed``, all changes are the commands'."""
 
     def __init__(
         self,
@@ -315,10 +310,7 @@ class Supervisor:
                     job.exit_code = code if code >= 0 else 128 - code
 
     def _handle_shell_exit(self, command: Command) -> Activity:
-        """Finish the command whose shell exited, or retry it if the shell never started it.
-
-        If two shells in a row fail to start it, the saved state is taken to be broken and deleted.
-        """
+        """Finish the command whose shell exited, or retry it once."""
         if not command.has_begun:
             if command.attempts > 1:
                 self._bash.delete_state()

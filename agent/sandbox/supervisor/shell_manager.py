@@ -20,8 +20,8 @@ _START_SECONDS = 30.0  # of a loaded machine; a shell that cannot start exits at
 class ShellManager:
     """Keeps a shell running and tracks the processes that its commands started.
 
-    ``notes`` are for the model, with the next command that ends. ``exit_code`` is the last shell's
-    (128 + signal number); ``interrupted`` says that the supervisor asked it to exit.
+    ``notes`` are for the model; ``exit_code`` is the last shell's (128 + signal number);
+    ``interrupted`` says that the supervisor asked it to exit.
     """
 
     def __init__(

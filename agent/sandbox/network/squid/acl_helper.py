@@ -1,10 +1,8 @@
 """Squid's external ACL helper: decides whether a sandbox may reach a host.
 
-Runs in the proxy's container with the standard library only. For each request Squid writes a line
-``<number> <sandbox's address> <host>``, possibly with more fields, and reads ``<number> OK`` or
-``<number> ERR``. A sandbox's policy is a file named by its address with one host per line:
-``pypi.org`` is that host, ``.debian.org`` a domain and all its subdomains, ``*`` every host.
-Without a file nothing is allowed.
+Squid writes ``<number> <sandbox's address> <host> …`` and reads ``<number> OK`` or ``… ERR``.
+A policy is a file named by the sandbox's address with one host per line: ``pypi.org`` is that
+host, ``.debian.org`` a domain and its subdomains, ``*`` every host; without a file, none.
 """
 
 import sys
