@@ -82,12 +82,7 @@ def format_table(scores: Mapping[str, Score]) -> str:
 
 
 def score_rewards(rewards: list[float], answered: int) -> Score:
-    """Score a non-empty list of rewards.
-
-    The Wilson interval stays within 0 and 1 and has a positive width even if all rewards are
-    1. For fractional rewards it is conservative: at a given mean, rewards of only 0 and 1 have
-    the largest variance.
-    """
+    """Score a non-empty list of rewards, with Wilson's interval."""
     mean = sum(rewards) / len(rewards)
     return Score(len(rewards), answered, mean, *wilson_interval(mean, len(rewards)))
 

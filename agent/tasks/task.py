@@ -68,7 +68,7 @@ class TaskRecord:
     """A task with a known answer; of a choice, its letters, ``B`` or ``ACD``.
 
     ``qa_type`` says how an answer is rewarded (``scoring.reward``); ``exact`` is not in the paper.
-    A task of a suite has an ``expected`` answer instead, which no file of tasks has.
+    A task of a suite has an ``expected`` answer instead.
     """
 
     id: str

@@ -1,7 +1,6 @@
 """Generate document tasks from a seed: draft, wording and answer format.
 
-Each split except ``train`` holds one thing out of training: ``wording`` (training families and
-names, held-out wordings), ``names`` (held-out entities) or ``family`` (held-out families).
+Each split except ``train`` holds one thing out: ``wording``, ``names`` or ``family``.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -70,11 +69,7 @@ def generate_tasks(
     levels: Sequence[int] = LEVELS,
     question: str = "",
 ) -> Iterator[TaskRecord]:
-    """Generate tasks with distinct questions, deterministically from the arguments.
-
-    An empty ``family`` means all in turn, an empty ``question`` all of the family. Raises
-    ``TaskError`` if they do not exist, or there are fewer than ``count`` distinct tasks.
-    """
+    """Generate distinct tasks from the arguments alone; ``TaskError`` if too few exist."""
     if family and family not in families(split):
         known = ", ".join(families(split))
         raise TaskError(

@@ -1,7 +1,4 @@
-"""The easiest families: each file states one fact about the thing in its name.
-
-A very small model can learn them without demonstrations: open the right file, copy a word.
-"""
+"""The easiest families: open the right file and copy a word."""
 
 from agent.tasks.document_qa.draft import Difficulty, Family, TaskDraft, TextAnswer, slugify
 from agent.tasks.document_qa.names import NamePool

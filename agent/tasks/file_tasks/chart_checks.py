@@ -1,8 +1,4 @@
-"""Check whether a PNG shows the expected curves, bars or slices.
-
-The checks compare shapes, not scales: the position of a curve in the image, its title and its
-ticks do not matter. The colours are matplotlib's default cycle.
-"""
+"""Check whether a PNG shows the expected curves, bars or slices; their scales do not matter."""
 
 import math
 from collections.abc import Callable, Sequence

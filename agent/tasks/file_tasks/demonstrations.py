@@ -1,8 +1,4 @@
-"""Demonstrations: file tasks as solved conversations, for supervised training.
-
-The texts are those of the loop, but no command runs, since its output is known beforehand. A
-test compares these conversations with those of real runs.
-"""
+"""Demonstrations: file tasks as solved conversations; no command runs, its output is known."""
 
 import json
 import re
@@ -46,11 +42,7 @@ _FAILURE_PERCENT = 8  # percent
 
 
 def messages(task: FileTask, steps: int, error_text: str = "") -> list[dict[str, Any]]:
-    """Return the conversation, with ``steps`` steps remaining at its start.
-
-    If ``error_text`` is given, the last command fails with that text on stderr, and the assistant
-    reports the failure.
-    """
+    """Return the conversation; with an ``error_text``, its last command fails and says so."""
     prompt = prompts.get_bundled(PROMPT_NAME)
     user_text = prompt.user_message(task.text, list(task.input_files))
     conversation = [

@@ -1,7 +1,6 @@
 """Generate file tasks from a seed: a kind's draft, worded with a template.
 
-Splits: ``parameters`` combines held-out names, values and numbers with training wordings;
-``wording`` uses held-out wordings.
+The split ``parameters`` has held-out names, values and numbers, ``wording`` held-out wordings.
 """
 
 from collections.abc import Iterator, Mapping
@@ -37,10 +36,7 @@ def kinds(family: str) -> tuple[str, ...]:
 def generate_file_tasks(
     split: Split, count: int, seed: int, family: str = ""
 ) -> Iterator[FileTask]:
-    """Generate file tasks, deterministically; no two share both text and file names.
-
-    An empty ``family`` means all in turn. Raises ``TaskError`` if there are fewer than ``count``.
-    """
+    """Generate distinct file tasks, in turn of ``family``; ``TaskError`` if too few."""
     if family and family not in FAMILIES:
         raise TaskError(f"family: there is none named {family!r}; {', '.join(families())}.")
     selected_families = [family] if family else families()

@@ -1,8 +1,4 @@
-"""Synthetic names, words and functions, so that the model learns to copy.
-
-From the few dozen realistic values of each kind in ``values.yaml``, a model would learn the
-values themselves. ``vocabulary.txt`` contains no held-out word.
-"""
+"""Synthetic names, words and functions, so that a model learns to copy and not the values."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -19,10 +19,7 @@ INPUT, OUTPUT = "input/", "output/"
 
 @dataclass(frozen=True, slots=True)
 class FileTaskDraft:
-    """A file task before it is worded: the commands, their output, and a check of the result.
-
-    ``content_check`` is for the requested file, ``files_check`` for all files in ``output/``.
-    """
+    """A file task before it is worded: the commands, their output, and checks."""
 
     commands: tuple[str, ...]
     content_check: ContentCheck | None = None
@@ -32,12 +29,7 @@ class FileTaskDraft:
 
 @dataclass(frozen=True, slots=True)
 class FileTask:
-    """A file task, with commands that solve it; without any, the model must refuse.
-
-    All tasks of a kind have the same solution method. ``input_files`` are below ``input/``,
-    ``stdout`` is of each command, ``reply`` the text with ``submit``; ``check`` takes a
-    workspace's files.
-    """
+    """A file task, with commands that solve it; without any, the model must refuse."""
 
     id: str
     family: str

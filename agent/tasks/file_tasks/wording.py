@@ -1,7 +1,4 @@
-"""Templates of user messages, and random variation of their text.
-
-In a template, ``[a|b|]`` is a choice of one part and ``{…}`` is a placeholder.
-"""
+"""Templates of user messages: ``[a|b|]`` is a choice of one part, ``{…}`` a placeholder."""
 
 import re
 from collections.abc import Mapping, Sequence
