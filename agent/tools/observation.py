@@ -26,10 +26,7 @@ class OutputDecoder:
         self._decoders = {stream: make("replace") for stream in _STREAMS}
 
     def decode(self, item: OutputChunk) -> str:
-        """Return the text completed by ``item``; bytes that are not UTF-8 become ``�``.
-
-        A gap (``item.skipped``) discards an incomplete character before it.
-        """
+        """Return the text completed by ``item``; invalid bytes become ``�``."""
         if item.skipped:
             self._decoders[item.stream].reset()
         return self._decoders[item.stream].decode(item.data)

@@ -54,10 +54,7 @@ _EDITOR_PARAMETERS: dict[str, Any] = {
 def tool_schemas(
     limits: TimeLimits, output_limits: OutputLimits, *, sees: bool = False
 ) -> tuple[ToolSchema, ...]:
-    """Return the schemas of the three tools, in the order in which they are sent.
-
-    ``sees`` is whether the model takes pictures.
-    """
+    """Return the schemas of the three tools, in the order in which they are sent."""
     return (_editor_schema(sees=sees), _bash_schema(limits, output_limits), _submit_schema())
 
 

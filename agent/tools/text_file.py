@@ -1,7 +1,4 @@
-r"""Lossless decoding and encoding of a text file, and its numbered lines.
-
-Lines end at ``\n``; a ``\r`` just before it belongs to the line end.
-"""
+r"""Lossless text files, and their lines, which end at ``\n`` or ``\r\n``."""
 
 import codecs
 from dataclasses import dataclass, replace
@@ -19,10 +16,7 @@ _UTF16 = (
 
 @dataclass(frozen=True, slots=True)
 class TextFile:
-    """A file as text; bytes that are not text are lone surrogates in it.
-
-    The codec is UTF-16 if there is its byte order mark, else UTF-8 or the older encoding guessed.
-    """
+    """A file as text; bytes that are not text are lone surrogates in it."""
 
     content: str
     codec: str = "utf-8"
@@ -107,10 +101,7 @@ class TextFile:
         return "\r\n" if end > 0 and self.content[end - 1] == "\r" else "\n"
 
     def page(self, first: int, last: int, *, limit: int, max_line_length: int) -> "FilePage":
-        """Return at least one line, numbered like ``cat -n``, within ``limit`` characters.
-
-        A note at the end of a line longer than ``max_line_length`` counts the characters cut off.
-        """
+        """Return lines numbered like ``cat -n``, within ``limit`` characters; at least one."""
         rows: list[str] = []
         position, room, truncated = self.line_start(first), limit, False
         for number in range(first, last + 1):

@@ -45,11 +45,7 @@ _MOMENT = re.compile(r"(.+)#t=(\d+(?:\.\d+)?)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class ToolOutcome:
-    """The result of a call; always the last item of ``Toolbox.run``.
-
-    ``ok`` is whether a command exited with 0; ``storage_note`` names a full storage; times are in
-    seconds, ``peak_memory`` is the sandbox's in bytes, None if unknown.
-    """
+    """The result of a call; always the last item of ``Toolbox.run``."""
 
     ok: bool
     text: str
