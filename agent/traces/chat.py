@@ -62,11 +62,7 @@ def items_of_conversation(
 
 
 def with_shown_pictures(items: Iterable[Item]) -> Iterator[Item]:
-    """Give pictures that a user's message shows right after results to the last of these.
-
-    This is how the APIs get pictures that do not take them in a result. Where such a message also
-    has a text of its own, the user sent it while the model worked.
-    """
+    """Move pictures in a user's message right after results to the last result."""
     held: Result | None = None
     for item in items:
         if held is not None and isinstance(item, UserText) and item.images:

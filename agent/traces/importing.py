@@ -70,10 +70,9 @@ def import_file(
     blobs: BlobStore | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> list[ImportedRun]:
-    """Import all traces of a file, or of the folder of an exported run; or none of them.
+    """Import all traces of a file, or of an exported run's folder; or none of them.
 
-    ``name`` is for messages and titles, ``space`` is in bytes, ``blobs`` the data folder's store if
-    this process has opened it; ``stopped`` returns whether the client has left. Raises
+    ``space`` is in bytes, ``blobs`` the data folder's store if this process has opened it. Raises
     ``TraceError``, or ``OSError`` if a run cannot be written.
     """
     name = name or path.name

@@ -1,8 +1,4 @@
-"""A JSON reader for files of any size and any content, in constant memory.
-
-The caller walks through the document and takes the values it wants; everything else is skipped
-without being built. Each value has a maximum size. An error names the file, the line and the field.
-"""
+"""A JSON reader for files of any size and any content, in constant memory."""
 
 import codecs
 import json
@@ -24,11 +20,7 @@ _TOO_LONG = "a value of more than 16 MB cannot be read"
 
 
 class JsonReader:
-    """Reads the JSON documents of a file, one after another, from a line of it on.
-
-    Iterating ``members``, ``elements`` or ``documents`` stops before a value; what the caller does
-    not take of it is skipped. A wrong value raises ``TraceError``.
-    """
+    """Reads the JSON documents of a file; values that the caller does not take are skipped."""
 
     def __init__(self, file: BinaryIO, name: str, line: int = 1) -> None:
         self._file = file

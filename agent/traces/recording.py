@@ -1,8 +1,4 @@
-"""Write a trace as the journal of a run, as if the run had been recorded here.
-
-Times that the trace does not state are those of the event before. A call without a result gets
-one that says so.
-"""
+"""Write a trace as the journal of a run, as if the run had been recorded here."""
 
 import json
 import os

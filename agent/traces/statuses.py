@@ -42,10 +42,7 @@ _FINISHES: dict[str, FinishReason] = {
 
 
 def status_of(word: str) -> Status:
-    """Return the status that a word means; a word that is not known is a failure.
-
-    ``submitted (exit_cost)``, as SWE-agent says after autosubmission, is the limit.
-    """
+    """Return the status that a word means, such as ``submitted (exit_cost)``, else failed."""
     inner = word.strip().lower()
     if inner.startswith("submitted (") and inner.endswith(")"):
         inner = inner[len("submitted (") : -1]

@@ -1,7 +1,4 @@
-"""Token ids of turns: as a journal has them, and as a trace has them.
-
-A journal has the ids that a turn adds to those before it; a trace has the whole prompt.
-"""
+"""Token ids of turns: a journal has what a turn adds, a trace has the whole prompt."""
 
 from agent.models.base import TurnTokens
 from agent.traces.trace import TurnIds

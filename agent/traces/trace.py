@@ -1,8 +1,4 @@
-"""The model of a trace: what the formats of different tools have in common, as a stream of items.
-
-A trace begins with one ``Start``. ``UserText``, ``Turn``, ``Result`` and ``Note`` follow in the
-order in which they happened; ``Ended`` ends a round, at the latest at the end of the trace.
-"""
+"""The model of a trace, common to all formats, as a stream of items in order."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -15,10 +11,7 @@ from agent.traces.formats.images import Image
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """What holds for the whole trace; ``title`` is shown if it has no task.
-
-    ``mode`` is None if it is not known; ``tools`` are definitions as in a request to the model.
-    """
+    """What holds for the whole trace; ``title`` stands in for a missing task."""
 
     title: str = ""
     agent: str = ""
@@ -35,8 +28,7 @@ class UserText:
     """A message to the model; ``task`` is what the user wrote, where ``text`` says more.
 
     The agent sends a ``reminder``, and the user one ``while_working``, within a round; ``copied``
-    ones are of an earlier trace, which this one continues. ``labels_before_text`` is the number of
-    ``images`` that come before the text.
+    ones are of an earlier trace; ``labels_before_text`` counts the ``images`` before the text.
     """
 
     text: str
@@ -89,7 +81,7 @@ class Review:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """The result of a tool call of the last turn; without an id, of the first open one.
+    """The result of the last turn's call with this id, or its first open one.
 
     ``original`` is what the tool returned, if the user edited ``text``, which the model saw.
     """
@@ -116,10 +108,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """The end of a round; ``answer`` is the last turn's text if it is None.
-
-    ``cost`` is of the whole trace, if its turns do not say theirs.
-    """
+    """The end of a round; without an ``answer``, the last turn's text counts."""
 
     status: Status = "answered"
     reason: str = ""

@@ -1,7 +1,6 @@
 """ATIF, Harbor's Agent Trajectory Interchange Format: versions 1.0 to 1.8 are read, 1.7 is written.
 
-What ATIF has no field for is in ``extra`` fields under one key, so that reading it again loses
-nothing. Embedded trajectories of subagents are not read.
+What ATIF has no field for is in ``extra`` fields under one key, so that reading loses nothing.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -68,10 +67,7 @@ def is_trajectory(head: Fields) -> bool:
 
 
 def read_ids(step: Fields) -> TurnIds | None:
-    """Return the token ids of a step of the agent; None unless prompt and answer have them.
-
-    A step that stands for several requests has none: its ids are those of all together.
-    """
+    """Return the token ids of an agent's step; None unless it has all, for one request."""
     metrics = step.fields("metrics")
     prompt = metrics.token_ids("prompt_token_ids")
     generated = metrics.token_ids("completion_token_ids")

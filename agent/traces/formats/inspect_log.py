@@ -1,7 +1,4 @@
-"""Logs of Inspect, as JSON and as ``.eval``: each sample is a run.
-
-A sample's messages are its items; its events add the times and the usage. A score is a note.
-"""
+"""Logs of Inspect, as JSON and as ``.eval``: each sample is a run, each score a note."""
 
 import re
 from collections.abc import Iterator

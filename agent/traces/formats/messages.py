@@ -1,8 +1,4 @@
-"""Messages of OpenAI's API as JSON Lines: a conversation a line, or a message a line.
-
-A conversation is ``{"messages": [...], "tools": [...]}``, as for fine-tuning. Times, usage and
-exit codes are not part of the format. Bodies of requests to Anthropic's API are read, too.
-"""
+"""Messages of OpenAI's API as JSON Lines; bodies of requests to Anthropic's are read, too."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
@@ -57,10 +53,7 @@ def write(
     tools: Sequence[object],
     read: Callable[[Sequence[Picture]], tuple[Image, ...]],
 ) -> Iterator[str]:
-    """Yield the text of a conversation, as it was sent to the model, as one line.
-
-    ``read`` returns the pictures of a message; those of results are a message after all of a turn.
-    """
+    """Yield the text of a conversation as one line; results' pictures follow a whole turn."""
     yield '{"messages": ['
     between = ""
     for values in _to_values(messages, read):

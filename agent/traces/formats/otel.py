@@ -1,8 +1,7 @@
-"""Spans of OpenTelemetry's conventions for generative AI, as OTLP in JSON.
+"""Spans of OpenTelemetry's conventions for generative AI (version 1.41), as OTLP in JSON.
 
-A round is a span ``invoke_agent`` with a span ``chat`` per turn and ``execute_tool`` per call. The
-conventions are not stable yet; the names are those of version 1.41. A turn's input is not repeated
-in its span, since all of them together would take space quadratic in the steps.
+A round is a span ``invoke_agent`` with a span ``chat`` per turn and ``execute_tool`` per call. A
+turn's input is not repeated, since all of them would take space quadratic in the steps.
 """
 
 import hashlib

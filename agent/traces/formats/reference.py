@@ -1,8 +1,4 @@
-"""The reference implementation's ``trajectory.json``, also as this program writes it.
-
-A benchmark's file has many trajectories by their ids; each becomes a run.
-``agent.history.trajectory`` writes the format.
-"""
+"""The reference's ``trajectory.json``, or a benchmark's file with many trajectories by id."""
 
 import re
 from collections.abc import Iterator

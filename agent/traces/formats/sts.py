@@ -1,7 +1,6 @@
 """Session traces of the Hugging Face Hub (STS): a header line, then a line per message.
 
-Usage, exit codes and statuses are not part of the format. Fields that are not described there are
-ignored by the Hub, so the header also has the tools and the task.
+The Hub ignores fields that it does not describe, so the header also has the tools and the task.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -14,11 +14,7 @@ _SHELL, _SUBMIT = "bash", "submit"
 
 
 def read(head: Fields, reader: JsonReader) -> Trace:
-    """Yield the trajectory's items.
-
-    Its prompts are taken from the query of the first step, else from its history, which follows
-    the steps in the file; both are small there or skipped.
-    """
+    """Yield the trajectory's items; its prompts are in the first step's query or the history."""
     info = head.fields("info")
     number = 0
     for number, step in enumerate(read_objects(reader, "trajectory"), 1):

@@ -94,11 +94,7 @@ def _check_count(count: int, name: str) -> None:
 
 
 def read_lines(file: BinaryIO, name: str, max_values: int) -> Iterator[tuple[str, bytes]]:
-    """Yield each complete line without its end, with its place for messages.
-
-    An incomplete last line, left by a process that was killed, is left out. ``max_values`` limits
-    the texts, arrays and objects in one line; numbers take little memory.
-    """
+    """Yield complete lines with their places; ``max_values`` limits the values in each."""
     number = 0
     while line := file.readline(MAX_LINE_BYTES + 1):
         number += 1

@@ -1,8 +1,4 @@
-"""Import a run of this program: its journal alone, or an exported folder or zip file.
-
-The export is not trusted: the ids in it become those of the new run, and its file versions have
-only the contents that come with it.
-"""
+"""Import an untrusted run of this program: a journal, or an exported folder or zip file."""
 
 import io
 import os
