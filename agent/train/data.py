@@ -29,11 +29,7 @@ def training_tasks(recipe: Recipe) -> list[TaskRecord]:
 
 
 def evaluation_tasks(recipe: Recipe, split: Split) -> list[TaskRecord]:
-    """Return the evaluation tasks; they do not depend on the recipe's seed.
-
-    The split ``train`` has tasks of the trained families that are not trained on, or those of the
-    file that ``evaluation`` names; then there are no other splits.
-    """
+    """Return the evaluation tasks, which do not depend on the recipe's seed."""
     if recipe.evaluation.file:
         selected = islice(read_tasks(Path(recipe.evaluation.file)), recipe.evaluation.tasks)
         return list(selected) if split == "train" else []

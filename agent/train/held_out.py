@@ -50,11 +50,7 @@ class HeldOutTasks:
 
 @dataclass(frozen=True, slots=True)
 class HeldOutScore:
-    """Scores of one column after a stage, and the most frequent reasons of those that lack.
-
-    Rollouts that the engine or the studio failed never count as 0; an answer is unscored without
-    any vote of a judge, or without a library.
-    """
+    """Scores of one column after a stage, and the most frequent reasons for missing ones."""
 
     score: Score | None
     infrastructure: int

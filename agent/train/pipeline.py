@@ -151,10 +151,7 @@ class Training:
 def train(
     recipe: Recipe, output: Path, *, resume: bool, studio: Studio | None = None, ray: str = ""
 ) -> None:
-    """Run a training, or ``resume`` that of the same recipe in the folder.
-
-    ``ray`` is the address of a cluster, or ``local``, on whose nodes the sandboxes are.
-    """
+    """Run a training, or ``resume`` that of the same recipe; ``ray`` is a cluster's address."""
     state = PartialState()
     if ray and state.num_processes > 1:
         raise TrainError("--ray needs a training in one process: each would need a cluster.")

@@ -29,10 +29,7 @@ _LOSSES = {"sequence-mean-token-sum": "luspo", "token-mean": "dapo"}
 
 
 def rloo_factor(group: Any) -> Any:
-    """Return the factor from GRPO's centred reward to RLOO's advantage, by scored rollouts.
-
-    r - (S - r)/(G - 1) = (r - S/G) · G/(G - 1)
-    """
+    """Return G/(G - 1), as r - (S - r)/(G - 1) = (r - S/G) · G/(G - 1)."""
     return group / (group - 1).clamp(min=1)
 
 
@@ -177,8 +174,7 @@ def to_trl_batch(finished: Sequence[Rollout], end: int) -> dict[str, list[Any]]:
     """Convert rollouts to the return value of TRL's ``rollout_func``.
 
     A rollout that cannot be trained on becomes a masked token, ``end``: its reward still counts in
-    its group's mean. A failed rollout, which is not the model's fault, has the reward None and is
-    excluded from the group.
+    its group. A failed one has the reward None and is excluded.
     """
     batch: dict[str, list[Any]] = {
         "prompt_ids": [], "completion_ids": [], "env_mask": [], "logprobs": [], "reward": [],

@@ -1,8 +1,4 @@
-"""Scripted solutions of generated tasks, for demonstrations.
-
-Only some reach the right answer. The others look in the wrong place, or do not look, like a model
-that knows the tools but not when to use which. Reinforcement has to teach the difference.
-"""
+"""Scripted solutions for demonstrations, right and wrong ones: reinforcement teaches to choose."""
 
 import json
 import shlex
@@ -25,10 +21,7 @@ class NoSolution(ValueError):
 def sandbox_solution(
     task: TaskRecord, right_probability: float, guesses: Sequence[str], rng: Rng
 ) -> Solution:
-    """Return a scripted solution in a sandbox, as the model's turns.
-
-    Raises ``NoSolution`` if the question does not name exactly one file.
-    """
+    """Return a scripted solution; ``NoSolution`` unless the question names one file."""
     answer_file, others = _answer_file(task)
     if rng.randbelow(1000) < right_probability * 1000:
         return (_read_turn("cat", f"input/{answer_file}"), _submit_turn(task.ground_truth))

@@ -94,10 +94,10 @@ def collate(rows: Sequence[TrainingRow]) -> dict[str, Any]:
 
 
 def group_batches(rows: Sequence[TrainingRow], tokens: int) -> list[list[TrainingRow]]:
-    """Group rows into batches of about ``tokens`` tokens.
+    """Group rows into batches of about ``tokens`` tokens, with little padding.
 
-    Rows are shuffled, then sorted by length among neighbours only. This needs little padding;
-    sorting all rows would put one kind of task into a batch, and a step would overfit to it.
+    Rows are sorted by length among neighbours only: sorting all would put one kind of task into a
+    batch, and a step would overfit to it.
     """
     grouped: list[list[TrainingRow]] = []
     mixed = Rng("batches").shuffled(rows)

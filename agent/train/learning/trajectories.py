@@ -1,8 +1,6 @@
-"""Training sequences from ATIF trajectories with token ids, of this program or another.
+"""Training sequences from ATIF trajectories with token ids, learned as they were sampled.
 
-The ids are learned as they were sampled: no text is tokenised. Answers are learned, prompts are
-only read. Where a prompt does not continue the ids before it, because the agent changed the
-conversation, another sequence begins.
+Where a prompt does not continue the ids before it, another sequence begins.
 """
 
 import math

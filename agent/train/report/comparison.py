@@ -86,8 +86,8 @@ def draw(groups: Sequence[Group], path: Path) -> None:
 def table(groups: Sequence[Group]) -> str:
     """Return the last evaluations as a Markdown table of groups by splits.
 
-    In parentheses: Wilson's 95 % interval of the mean over all seeds, computed for the number of
-    tasks of one seed because all seeds share the same tasks; then the mean of each seed.
+    In parentheses: Wilson's 95 % interval of the mean over all seeds, for the number of tasks of
+    one seed because all seeds share them; then the mean of each seed.
     """
     measured = {group.name: [_last_evaluations(log) for log in group.logs] for group in groups}
     splits = columns(split for seeds in measured.values() for seed in seeds for split in seed)

@@ -15,11 +15,7 @@ _POLL_SECONDS = 0.2
 
 
 class SamplingBatcher:
-    """Collects sampling requests and decodes them in batches, in its own thread.
-
-    A batch starts when all active rollouts wait for an answer, or when no request has arrived for
-    ``max_wait`` seconds, so that a sandbox's start delays the others only briefly.
-    """
+    """Decodes in batches, once all rollouts wait or none came for ``max_wait`` seconds."""
 
     def __init__(self, decode: Decode, *, max_wait: float = 3.0, max_rows: int = 64) -> None:
         self._decode = decode

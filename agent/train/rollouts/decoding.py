@@ -45,11 +45,10 @@ class SamplingRow:
 
 
 def decode(model: Any, rows: Sequence[SamplingRow], temperature: float, end: int) -> None:
-    """Generate the answer of each row in place; call without gradients.
+    """Generate the answer of each row in place, with ``end``; call without gradients.
 
-    Each row has its own random generator, so its answer does not depend on the other rows of
-    the batch, apart from rounding. The temperature divides the logits; log-probabilities are taken
-    after that. The answer includes the token ``end``.
+    Each row has its own random generator, so its answer does not depend on its batch, apart from
+    rounding. Log-probabilities are taken after the temperature.
     """
     ids, mask = _left_pad([row.ids for row in rows], end, model.device)
     live = list(rows)

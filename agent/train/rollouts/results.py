@@ -19,11 +19,7 @@ RESULTS_FILE = "results.jsonl"
 
 
 class Results:
-    """Result files in a folder; each rollout is written as a line when it ends.
-
-    The command ``score`` reads ``results.jsonl``. If tasks are repeated, each repetition has its
-    own file: ``results-2.jsonl`` and so on.
-    """
+    """Result files in a folder, a line per rollout; each repetition of tasks has its own."""
 
     def __init__(self, folder: Path, repeat: int, total: int) -> None:
         self.finished: list[Rollout] = []
@@ -63,10 +59,7 @@ class Results:
         )
 
     def scores(self) -> dict[str, Score]:
-        """Return the scores as ``score`` shows them; repeated tasks count by their mean.
-
-        Answers that a judge decides have none.
-        """
+        """Return the scores as ``score`` shows them; repeated tasks count by their mean."""
         tasks: dict[str, list[Rollout]] = {}
         for each in self.finished:
             if each.status != "stopped" and not _is_judged(each):

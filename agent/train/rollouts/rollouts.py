@@ -1,9 +1,7 @@
-"""Concurrent rollouts of tasks by a model.
+"""Concurrent rollouts of tasks by a model; each rollout is a normal run.
 
-Each rollout is a normal run: the same recorder, loop, tools and sandboxes, and a folder with its
-journal, which the page lists under History. The reward is for the submitted answer, and only if
-the run ended normally: as in the paper, a run that reached a limit, failed, was stopped or lost
-part of its conversation gets 0.
+As in the paper, a run that reached a limit, failed, was stopped or lost part of its conversation
+gets the reward 0.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -71,8 +69,7 @@ class RolloutPlan:
 class Rollout:
     """Result of one run; ``number`` counts all in the order of the tasks, ``repeat`` within one.
 
-    ``answer`` is None if there is none or it does not count; ``seconds`` include
-    ``setup_seconds``, until the sandbox was ready; capabilities are unknown in plain mode.
+    ``answer`` is None if there is none or it does not count; ``seconds`` include ``setup_seconds``.
     """
 
     task: TaskRecord
@@ -121,9 +118,8 @@ def run_rollouts(
 ) -> Generator[Rollout, None, None]:
     """Perform rollouts of tasks; yield each when it ends, so in no particular order.
 
-    When the iteration ends for any reason, the active runs are stopped gracefully and awaited.
-    After ``stop``, active runs are yielded as ``stopped``. ``make_model`` is called in the run's
-    thread.
+    At the end of the iteration, active runs are stopped and awaited. ``make_model`` is called in
+    the run's thread.
     """
     stop_active = Stop()
     jobs = _jobs(tasks, plan.repeat)

@@ -26,10 +26,7 @@ _NETWORK_MUST_BE_OPEN = (
 def create_studio(
     settings: Settings, sandbox: Literal["container", "process"], ray: str = ""
 ) -> Studio:
-    """Create a studio with such sandboxes; warn on stderr if they isolate nothing.
-
-    With ``ray``, they are on the nodes of the cluster at this address, or ``local``.
-    """
+    """Create a studio with such sandboxes; warn on stderr if they isolate nothing."""
     if sandbox == "process":
         print(NO_ISOLATION_WARNING, file=sys.stderr)
     return Studio(settings, opener_on(ray, opener(sandbox)) if ray else opener(sandbox))

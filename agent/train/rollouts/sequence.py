@@ -10,8 +10,8 @@ from agent.events import Event, ModelAnswered
 class TokenSequence:
     """Token ids of a run, exactly as the model read and sampled them.
 
-    The mask is 1 for generated ids, 0 for ids from the environment, which are never trained on and
-    have log-probability 0. ``prompt`` is the number of ids before the first answer.
+    The mask is 1 for generated ids, 0 for the environment's, which have log-probability 0.
+    ``prompt`` is the number of ids before the first answer.
     """
 
     ids: tuple[int, ...]
@@ -46,11 +46,7 @@ class GrowingSequence:
 
 
 def sequence_from_events(events: Iterable[Event]) -> TokenSequence | None:
-    """Return the token sequence of a run's events, or None if the run cannot be trained on.
-
-    It cannot if it has no answer, a turn has no ids, or the conversation was truncated, so that
-    later answers do not follow from the ids before them.
-    """
+    """Return the token sequence of a run; None if it cannot be trained on."""
     sequence = GrowingSequence()
     for event in events:
         if not isinstance(event, ModelAnswered):
