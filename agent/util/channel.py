@@ -1,7 +1,4 @@
-"""A queue from many writers to one reader that merges items in quick succession.
-
-A model's tokens and a shell's output arrive in far more fragments than a reader needs.
-"""
+"""A queue from many writers to one reader that merges items in quick succession."""
 
 import threading
 import time
@@ -17,9 +14,8 @@ _MAX_MERGED_ITEMS = 256
 class Channel(Generic[Item]):
     """A closable queue; iterating it takes items until it is closed.
 
-    After a mergeable item the reader waits up to ``window`` seconds for more of its kind. An item
-    of another kind, or the end, makes it yield the merged items immediately. With a window of 0
-    only items already queued are merged.
+    After a mergeable item the reader waits up to ``window`` seconds for more of its kind; another
+    kind, or the end, makes it yield at once.
     """
 
     def __init__(

@@ -1,8 +1,4 @@
-"""Clocks that a change of the wall clock does not disturb: of background jobs, and of events.
-
-The wall clock can jump, for example when it is set. A jump must not trigger a cleanup, nor become a
-part of a duration.
-"""
+"""Clocks that a jump of the wall clock does not disturb: for background jobs and for events."""
 
 import threading
 import time
@@ -22,10 +18,7 @@ def steady_time() -> float:
 
 
 def now() -> float:
-    """Return seconds since the epoch, for comparison with a time from the wall clock.
-
-    It is the lesser of the wall clock and the steady clock, so nothing looks older than it is.
-    """
+    """Return the lesser of wall and steady clock, so that nothing looks older than it is."""
     return min(time.time(), steady_time())
 
 
@@ -35,11 +28,7 @@ def is_settled(file_time: int) -> bool:
 
 
 class EventClock:
-    """Clock of events, in seconds since the epoch: monotonic while a round is in progress.
-
-    It is set by the wall clock when the first of the rounds in progress begins, so that the
-    difference of two times in one round is a duration. Thread-safe.
-    """
+    """Clock of events, in seconds since the epoch, monotonic while any round is in progress."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -1,8 +1,4 @@
-"""Append-only lists in JSON Lines files, and bounded reads.
-
-A last line without a newline (the process was killed while writing) and lines that cannot be read
-are skipped.
-"""
+"""Append-only lists in JSON Lines files; lines that are torn or unreadable are skipped."""
 
 import errno
 import json
@@ -29,11 +25,7 @@ def _adapter(entry_class: type) -> TypeAdapter[Any]:
 
 
 class EntryList(Generic[_K, _T]):
-    """A list of dataclass objects, one JSON object per line; the last entry with a key counts.
-
-    The file is read once, ``max_bytes`` at most, and again only by ``read_further``. Thread-safe;
-    one process writes.
-    """
+    """Dataclass objects, one JSON object per line; the last entry with a key counts."""
 
     def __init__(
         self, path: Path, entry_class: type[_T], key: Callable[[_T], _K], max_bytes: int

@@ -1,8 +1,6 @@
 """Event loops: their threads, and one in the background that runs requests to endpoints.
 
-Closing a synchronous client from another thread takes seconds to interrupt a blocked read;
-cancelling a task is immediate. Therefore tasks read from endpoints, whatever the caller's
-thread.
+Cancelling a task is immediate, while closing a synchronous client takes seconds.
 """
 
 import asyncio
@@ -36,11 +34,7 @@ def submit(coroutine: Coroutine[Any, Any, Result]) -> "Future[Result]":
 
 
 def set_default_thread_pool(loop: asyncio.AbstractEventLoop, name: str, number: int) -> None:
-    """Set a thread pool as a loop's default executor and start all of its threads.
-
-    By default a pool starts a thread whenever more calls coincide than before, so that the
-    thread count of a long-running application looks like a leak.
-    """
+    """Set a thread pool as a loop's default executor; start all its threads."""
     pool, begun = ThreadPoolExecutor(number, name), threading.Barrier(number)
     for _ in range(number):
         pool.submit(begun.wait)

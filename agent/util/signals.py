@@ -31,10 +31,7 @@ class SignalHandler:
 
     @contextmanager
     def allow_interrupt(self) -> Iterator[None]:
-        """Let a second signal raise ``KeyboardInterrupt`` inside the block.
-
-        Outside it, results are copied and sandboxes removed; only a third signal ends that.
-        """
+        """Let a second signal raise ``KeyboardInterrupt`` inside the block."""
         self._interrupt_allowed = True
         try:
             yield
@@ -57,8 +54,8 @@ class SignalHandler:
     def watch(self) -> Iterator[None]:
         """Stop at the first signal inside the block, from a thread of its own.
 
-        The main thread may hold the stop's lock. And it misses a signal that comes just before
-        it begins to wait for a lock: Python calls its handlers only when the wait ends.
+        The main thread may hold the stop's lock, and misses a signal just before it waits for a
+        lock.
         """
         reader, writer = socket.socketpair()
         thread = threading.Thread(target=self._stop_at_signal, args=(reader,), name="interrupt")
@@ -101,16 +98,13 @@ def stop_on_signals(stop: Stop) -> Iterator[SignalHandler]:
 
 
 def interrupt_once() -> None:
-    """Let the first Ctrl-C or SIGTERM raise ``KeyboardInterrupt``, and the third end the process.
-
-    The second does neither: it would interrupt the cleanup, or the end of the interpreter.
-    """
+    """Let the first Ctrl-C or SIGTERM raise ``KeyboardInterrupt``, the third end all."""
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
         _handle_with(clean_up)
         raise KeyboardInterrupt
 
-    def clean_up(_number: int, _frame: FrameType | None) -> None:
+    def clean_up(_number: int, _frame: FrameType | None) -> None:  # the second interrupts nothing
         _handle_with(signal.SIG_DFL)
         _write_stderr(_CLEANUP_MESSAGE)
 
@@ -124,10 +118,7 @@ def _handle_with(handler: Callable[[int, FrameType | None], None] | signal.Handl
 
 @contextmanager
 def restored_handler(number: signal.Signals) -> Iterator[None]:
-    """Restore the handler of a signal after the block, in which a library replaces it.
-
-    ``signal.signal`` could do this in the main thread only.
-    """
+    """Restore a signal's handler after the block; works in any thread."""
     handler = ctypes.create_string_buffer(_SIGACTION_BYTES)
     _sigaction(number, None, handler)
     try:

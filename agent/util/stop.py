@@ -7,11 +7,7 @@ from contextlib import contextmanager, nullcontext
 
 
 class _Alarms:
-    """Calls functions at given times, from one thread that waits for all of them.
-
-    A thread per time limit, as ``threading.Timer`` starts it, would cost every turn of every run
-    0.2 ms.
-    """
+    """Calls functions at given times, from one thread: a thread for each would be slow."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -85,11 +81,7 @@ class Stop:
         return self._after_step or self.is_set
 
     def set_after_step(self, reason: str) -> None:
-        """Request a stop after the current step.
-
-        Args:
-            reason: Why; it is kept if an immediate stop follows.
-        """
+        """Request a stop after the current step; ``reason`` is kept by an immediate stop."""
         self.reason = self.reason or reason
         with self._lock:
             self._after_step = True
@@ -118,11 +110,7 @@ class Stop:
 
     @contextmanager
     def with_timeout(self, seconds: float | None) -> Iterator["Stop"]:
-        """Yield a stop that is also set once ``seconds`` have passed inside the block.
-
-        Args:
-            seconds: The time limit; None for no limit.
-        """
+        """Yield a stop that is also set once ``seconds`` have passed; None for no limit."""
         either = Stop()
         limit = nullcontext() if seconds is None else _alarms.call_after(seconds, either.set)
         with limit, self.on_set(either.set):
@@ -130,10 +118,7 @@ class Stop:
 
     @contextmanager
     def on_set(self, callback: Callable[[], None]) -> Iterator[None]:
-        """Call ``callback`` (once, from the stopping thread) if stopped inside the block.
-
-        If already stopped, call it immediately.
-        """
+        """Call ``callback`` once if stopped inside the block, or at once if stopped before."""
         with self._registered(self._callbacks, callback, lambda: self.is_set):
             yield
 

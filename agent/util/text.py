@@ -42,11 +42,7 @@ _FORMAT_CONTROLS = "[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\U0
 
 
 def sanitize(text: str) -> str:
-    """Replace control characters by visible ones, such as ``␛`` for ESC.
-
-    Tabs, newlines and form feeds stay; lone surrogates (bytes that were not text) and C1
-    controls become ``�``. The length stays the same.
-    """
+    """Replace controls by visible characters, such as ``␛`` for ESC; the length stays."""
     return text.translate(_REPLACEMENTS) if _CONTROL.search(text) else text
 
 
@@ -79,12 +75,10 @@ def without_middle(text: str, limit: int) -> str:
 
 
 def mark_hidden(text: str) -> str:
-    """Return the text with each such character as its code, for example ``⟨U+202E⟩``.
+    """Return the text with hidden characters as codes, for example ``⟨U+202E⟩``.
 
-    These are controls but tabs and line ends, what has no shape or changes the order of other
-    characters, spaces that are not ASCII's, and what looks like a character of ASCII. A letter of
-    Cyrillic or Greek that looks Latin counts in a word with Latin letters, and in a line whose
-    other letters are Latin.
+    These are controls but tabs and line ends, what has no shape or changes the order of others,
+    spaces that are not ASCII's, and Cyrillic or Greek letters that look Latin among Latin ones.
     """
     if _PLAIN.fullmatch(text):
         return text
@@ -92,10 +86,7 @@ def mark_hidden(text: str) -> str:
 
 
 def mark_format_controls(text: str) -> str:
-    """Return prose with the characters that reorder or hide others as codes, as ``mark_hidden``.
-
-    Letters, spaces and what joins the parts of an emoji stay.
-    """
+    """Return prose with the characters that reorder or hide others as codes."""
     return text if text.isascii() else re.sub(_FORMAT_CONTROLS, lambda at: _code(at[0]), text)
 
 
@@ -124,8 +115,7 @@ def _positions(pattern: str, text: str) -> Iterator[int]:
 class EscapeFilter:
     """Removes terminal escape sequences (CSI, OSC, DCS, …) from text in chunks.
 
-    A sequence may be split over chunks anywhere. An OSC or DCS string ends at its terminator,
-    or at a newline if the terminator is missing.
+    A sequence may be split anywhere. An OSC or DCS string without a terminator ends at a newline.
     """
 
     def __init__(self) -> None:

@@ -27,9 +27,8 @@ class Guess:
 def guess_encoding(content: bytes, near: int = 0, languages: Sequence[str] = ()) -> Guess:
     """Guess the encoding of text that is not valid UTF-8, near an invalid byte.
 
-    The reader's languages, tags such as ``de`` or ``zh-TW``, best first, decide where the text is
-    too short. Returns ``utf-8`` if only a few bytes are invalid, and ``cp1252`` if no other
-    encoding fits better.
+    ``languages``, tags such as ``zh-TW``, best first, decide for short texts. Returns ``utf-8`` if
+    only a few bytes are invalid, and ``cp1252`` if nothing fits better.
     """
     from agent.util.charset.short_text import plausible_readings  # few files need it
 

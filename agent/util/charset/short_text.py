@@ -1,8 +1,4 @@
-"""Plausible encodings of a text that is too short for statistics.
-
-A reading is plausible if it has words as people write them: Latin words with single accents,
-words of one other alphabet, or common characters of an East Asian language.
-"""
+"""Plausible encodings of a text that is too short for statistics."""
 
 import codecs
 import re
@@ -69,10 +65,7 @@ class Reading:
 
 
 def plausible_readings(sample: bytes, languages: Sequence[str] = ()) -> list[Reading]:
-    """Return the plausible readings of a sample, which is not valid UTF-8, the best first.
-
-    Its last character may be incomplete. Encodings of the reader's languages come first.
-    """
+    """Return the plausible readings of a sample, best first, by the reader's languages."""
     found = {each.encoding: each for each in _readings(sample)}
     local = [name for name in _local_encodings(languages) if name in found]
     ordered = [*local, *sorted(found, key=lambda name: -found[name].score)]
