@@ -45,10 +45,7 @@ _AS_TEXT: tuple[Kind, ...] = ("svg", "notebook")
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """What a view gives: a text and the pictures with it.
-
-    With ``adds``, they come after the lines of the file, which is a text.
-    """
+    """What a view gives: a text and pictures, which with ``adds`` come after a file's lines."""
 
     text: str
     pictures: tuple[Picture, ...] = ()
@@ -58,10 +55,7 @@ class Sight:
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """The first pages of a PDF, each a picture, and how many it has; ``why`` says what ended them.
-
-    ``why`` is empty where all that was asked for and fits is there.
-    """
+    """The first pages of a PDF as pictures, their full ``count``, and ``why`` some are missing."""
 
     pictures: tuple[Picture, ...] = ()
     count: int = 0
@@ -69,12 +63,7 @@ class Pages:
 
 
 class Eyes:
-    """Looks at files for a model; one that takes no pictures gets them described.
-
-    Args:
-        get_limits: Returns what pictures the model takes now; None for none.
-        keep: Where they are kept; None for a run that is not recorded, which has none.
-    """
+    """Looks at files for a model; one that takes no pictures gets them described."""
 
     def __init__(
         self,
@@ -94,11 +83,8 @@ class Eyes:
     ) -> Sight | None:
         """Return what is seen of a file; None if it is to be read as a text.
 
-        Args:
-            data: Its bytes.
-            path: Its path in the sandbox.
-            view_range: First and last page, frame, slide or sheet, from 1.
-            second: Time in a video, in seconds.
+        ``view_range`` is the first and the last page, frame, slide or sheet, from 1; ``second`` a
+        time.
         """
         name = path.rpartition("/")[2]
         if not data and is_viewed_name(name):
@@ -118,20 +104,14 @@ class Eyes:
         return self._look(data, path, kind, view_range)
 
     def show(self, data: bytes, path: str) -> tuple[Picture, ...]:
-        """Return the pictures of a file that is given with a task or message.
-
-        There are none if the model takes none. ``DrawingError`` if it cannot be drawn.
-        """
+        """Return the pictures of a file given with a task; ``DrawingError`` if that fails."""
         if self.limits is None:
             return ()
         kind = kind_of(path.rpartition("/")[2], data[:HEAD_BYTES])
         return self._kept(self._draw(data, kind, None), path)
 
     def show_pages(self, data: bytes, path: str, most: int, tokens: int) -> Pages:
-        """Return the first pages of a PDF in full size, within a number and a sum of tokens.
-
-        ``DrawingError`` if the first one cannot be drawn.
-        """
+        """Return the first pages of a PDF in full size; ``DrawingError`` if none can be drawn."""
         shown, count = list[Picture](), most
         while len(shown) < min(most, count):
             try:

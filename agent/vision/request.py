@@ -24,11 +24,10 @@ class DrawingLimits:
 
 @dataclass(frozen=True, slots=True)
 class DrawingRequest:
-    """A file to draw; its bytes follow.
+    """A file to draw; its bytes follow. Without ``draws`` it is only described.
 
     ``view_range`` has the first and the last page or frame, from 1, -1 for the end; None for the
-    usual ones. Without ``draws`` the file is only described. With ``separate``, each page of a PDF
-    is a picture of its own, and as many are drawn as can be in one process; at least one.
+    usual ones. With ``separate``, each page of a PDF is a picture of its own.
     """
 
     kind: Kind
@@ -61,11 +60,7 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """What is said of a file to the model, and the pictures of it.
-
-    ``text`` is what can be read in it; ``remark`` names its size, colours and what is shown;
-    ``count`` is how many pages a PDF has.
-    """
+    """The pictures of a file, the ``text`` in it, and a ``remark`` on what is shown."""
 
     remark: str
     text: str = ""

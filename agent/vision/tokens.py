@@ -7,11 +7,7 @@ _PATCH = 28  # pixels of one token's side, of most open models
 
 
 def estimate_picture_tokens(family: str, width: int, height: int) -> int:
-    """Return about how many tokens a picture of so many pixels takes.
-
-    The rules are those that Anthropic, OpenAI and Google publish; other models are counted as
-    Qwen-VL, whose tokens are squares of 28 pixels.
-    """
+    """Estimate a picture's tokens by published rules; others count as Qwen-VL."""
     if family == "claude":
         return math.ceil(width * height / 750)
     if family == "gemini":
