@@ -71,10 +71,7 @@ Listing = list[FileEntry]
 
 
 class FileWriter:
-    """A file being written to the workspace; invisible before ``commit``.
-
-    The context manager aborts it unless it was committed. Created by ``Workspace.open_write``.
-    """
+    """A file being written to the workspace; invisible before ``commit``."""
 
     def __init__(self, workspace: "Workspace", path: RelPath, max_size: int | None = None) -> None:
         self._workspace, self._path, self._max_size = workspace, path, max_size
@@ -109,20 +106,14 @@ class FileWriter:
         self._workspace = workspace
 
     def commit(self) -> RelPath:
-        """Move the file to its target and return the resulting path.
-
-        An existing file is never replaced: the new one becomes ``name (2).ext``.
-        """
+        """Move the file to its target, or to a free name, and return its path."""
         with self._convert_errors():
             path = move_from_staging(self._workspace, self._staged_name, self._path)
         self.abort()
         return path
 
     def replace(self, version: str) -> RelPath:
-        """Replace the existing file, keeping its mode, if it has this version or ``ANY_VERSION``.
-
-        ``EditConflict`` if it has another version or is missing.
-        """
+        """Replace the existing file; ``EditConflict`` unless it has this version."""
         try:
             with self._convert_errors():
                 _replace_file(self._workspace, (self._staged_name, self._file), self._path, version)
@@ -201,9 +192,6 @@ class Workspace:
     Every method is safe against processes running in the sandbox at the same time: links are
     never followed, nothing outside ``root`` is read or written, and nothing blocks on a FIFO,
     a lease or a device. Methods raise ``WorkspaceError`` with a message for the user.
-
-    ``staging`` holds unfinished uploads and files being removed, on the same file system and not
-    seen by the sandbox. ``mounted`` keeps the root's disk mounted for each access.
     """
 
     def __init__(
@@ -240,10 +228,7 @@ class Workspace:
             return entry_from_stat(path.name, paths.lstat_below(root, path))
 
     def open_read(self, path: RelPath) -> BinaryIO:
-        """Open the regular file ``path``, seekable; the caller closes it.
-
-        Files that the application's user may not read are read by ``fallback``, up to 64 MB.
-        """
+        """Open a regular file; ``fallback`` reads those that we may not, up to 64 MB."""
         with self.open_root(path) as root:
             try:
                 return os.fdopen(paths.open_file(root, path), "rb")
@@ -253,19 +238,13 @@ class Workspace:
                 return io.BytesIO(self._read_with_fallback(self.fallback, path, error))
 
     def open_write(self, path: RelPath, max_size: int | None = None) -> FileWriter:
-        """Start writing a file that appears, complete, when ``commit`` is called.
-
-        Missing folders are created. An existing file is kept; the new one gets a free name.
-        """
+        """Start writing a file, which appears complete, under a free name, on ``commit``."""
         if not path:
             raise WorkspaceError("The file has no name. Enter one.")
         return FileWriter(self, path, max_size)
 
     def write(self, path: RelPath, chunks: Iterable[bytes]) -> RelPath:
-        """Write a new file atomically and return its path.
-
-        If the name exists, the new file becomes ``name (2).ext``.
-        """
+        """Write a new file atomically, under a free name; return its path."""
         with self.open_write(path) as upload:
             for chunk in chunks:
                 upload.write(chunk)

@@ -1,7 +1,6 @@
 """Changes a user makes to a workspace: create, rename, move, remove, undo.
 
-Removed files are moved unchanged to the staging folder, where the sandbox cannot see them:
-``gone-<token>`` holds them and ``gone-<token>.json`` records their original paths.
+In the staging folder, ``gone-<token>`` holds removed files, ``gone-<token>.json`` their paths.
 """
 
 import json
@@ -27,11 +26,7 @@ MAX_PATHS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class ChangeResult:
-    """Result of an operation.
-
-    ``paths`` are where the files are now; for a removal, where they were. ``old_paths`` are where
-    moved files were. ``failures`` has a message for each path that could not be moved back.
-    """
+    """Where an operation's files are now; ``failures`` are what ``undo`` could not move."""
 
     paths: tuple[RelPath, ...]
     undo_token: str | None = None
@@ -60,11 +55,7 @@ def new_file(workspace: Workspace, path: RelPath) -> ChangeResult:
 
 
 def move(workspace: Workspace, sources: Sequence[RelPath], destination: RelPath) -> ChangeResult:
-    """Move files, links and folders into a folder, creating it if it is missing.
-
-    A moved file gets a free name. Paths that are already in the folder stay unchanged. If one
-    cannot be moved, those before it are.
-    """
+    """Move files, links and folders into a folder; stop at the first that cannot be moved."""
     for path in sources:
         _check_not_root(path)
         if destination == path or destination.startswith(f"{path}/"):
@@ -85,10 +76,7 @@ def rename(workspace: Workspace, path: RelPath, name: str) -> ChangeResult:
 
 
 def remove(workspace: Workspace, selected: Sequence[RelPath]) -> ChangeResult:
-    """Remove files, links and folders, or none of them; ``undo`` works for ten minutes.
-
-    Files that the application may not move are removed permanently by the sandbox.
-    """
+    """Remove files, links and folders, or none of them; ``undo`` works for ten minutes."""
     selected = _without_nested([_check_not_root(path) for path in selected])
     token = secrets.token_hex(12)
     trashed: list[RelPath] = []

@@ -31,9 +31,8 @@ _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 class RelPath(str):
     """A path below a root: names joined by ``/``; the root itself is empty.
 
-    Bytes that are not UTF-8 are surrogate-escaped, as in Python's file functions, so any name
-    that Linux allows can be represented. A path never contains ``.``, ``..``, an empty name or
-    NUL, and is never absolute; another text raises ``WorkspaceError``.
+    Bytes that are not UTF-8 are surrogate-escaped, so it can be any name that Linux allows. It
+    never contains ``.``, ``..``, an empty name or NUL, and is never absolute (``WorkspaceError``).
     """
 
     __slots__ = ()
@@ -161,10 +160,7 @@ def _open_by_walking(root: int, path: str, flags: int) -> int:
 
 
 def open_below(root: int, path: str, flags: int) -> int:
-    """Open ``path`` below the descriptor ``root``; no component may be a link.
-
-    A parent folder that is a link raises ``ELOOP`` or ``ENOTDIR``. ``O_PATH`` opens a link itself.
-    """
+    """Open ``path`` below ``root``; a link in it raises ``ELOOP`` or ``ENOTDIR``."""
     if not path:
         return os.open(".", flags, dir_fd=root)
     if not HAS_OPENAT2:
@@ -178,10 +174,10 @@ def open_folder(root: int, path: str) -> int:
 
 
 def open_file(folder: int, path: str) -> int:
-    """Open the regular file ``path`` below ``folder`` for reading.
+    """Open a regular file for reading, without waiting for leases (``BlockingIOError``).
 
-    Other file types are never opened (``EINVAL``): the function takes an ``O_PATH`` handle, checks
-    its type, and only then opens that same file. It does not wait for leases (``BlockingIOError``).
+    Other types are never opened (``EINVAL``): an ``O_PATH`` handle is checked, then that same file
+    is.
     """
     with closing_fd(open_below(folder, path, _PATH_FLAGS)) as handle:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
@@ -206,10 +202,7 @@ def closing_fd(opened: int) -> Iterator[int]:
 
 
 def host_folder_fd(path: Path) -> AbstractContextManager[int]:
-    """Open a folder that the application owns, for a block.
-
-    The last component must not be a link, in case another user has replaced the folder.
-    """
+    """Open a folder of the application for a block; it must not be a link."""
     return closing_fd(os.open(path, _FOLDER_FLAGS))
 
 

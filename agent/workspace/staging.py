@@ -55,9 +55,7 @@ class StagingFolder:
     def discard(self, folder: int, name: str) -> None:
         """Move ``name`` out of an opened folder, then remove it with its contents.
 
-        A process that still writes into the folder can slow the removal down but cannot
-        redirect it. A folder that keeps being refilled stays in staging until ``clean_up``. If it
-        cannot be removed, it is moved back if possible.
+        A process that still writes into it can slow the removal down but cannot redirect it.
         """
         with self.open() as staging:
             moved_name = move_out(folder, name, staging)
@@ -74,10 +72,7 @@ class StagingFolder:
             remove_tree(here, name)
 
     def clean_up(self, now: float | None = None, *, exclusive: bool = True) -> None:
-        """Remove leftovers of dead processes, expired uploads and expired removals.
-
-        With ``exclusive`` no other process uses the folder: files being written are leftovers too.
-        """
+        """Remove leftovers, expired uploads and removals; ``exclusive`` if no one writes."""
         now = time.time() if now is None else now
         if not self.folder.exists():
             return

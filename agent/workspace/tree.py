@@ -27,11 +27,10 @@ def scan(folder: int) -> Iterator[tuple[str, os.stat_result]]:
 
 
 def walk(root: int, folder: str) -> Iterator[tuple[str, os.stat_result | OSError]]:
-    """Yield every path below ``folder``, parents first, sorted by name.
+    """Yield every path below ``folder``, parents first, sorted by name; do not follow links.
 
-    A folder that cannot be listed is yielded a second time, with the ``OSError``. Links are
-    yielded but not followed. The walk is not recursive and keeps one descriptor open, however
-    deep the tree becomes meanwhile.
+    A folder that cannot be listed is yielded a second time, with the ``OSError``. One descriptor is
+    open at a time, however deep the tree becomes meanwhile.
     """
     pending = [folder]
     while pending:

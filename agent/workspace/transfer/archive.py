@@ -25,11 +25,7 @@ _SPARSE_MIN_SIZE, _SPARSE_RATIO = 4 * 1024**3, 16
 
 
 class ArchiveBuilder:
-    """The members of an archive, collected before its first byte is produced.
-
-    Names are unique, valid Unicode: bytes that are not UTF-8, and backslashes, which Windows
-    treats as separators, are percent-encoded. Links and special files are left out.
-    """
+    """The members of an archive, with unique names; links are left out."""
 
     def __init__(self) -> None:
         self._members: list[Member] = []
@@ -50,8 +46,7 @@ class ArchiveBuilder:
     ) -> None:
         """Add files and whole folders; the whole workspace if none is selected.
 
-        The common parent is stripped from names: ``a/b`` and ``a/c/d`` become ``b`` and ``c/d``.
-        A path inside another selected one is added once. ``prefix`` is put before each name.
+        The common parent is stripped: ``a/b`` and ``a/c/d`` become ``b`` and ``c/d``.
         """
         top_level, common_parent = _top_level(selected)
         with workspace.open_root(ROOT) as root:
@@ -65,10 +60,7 @@ class ArchiveBuilder:
     def add_versions(
         self, versions: FileVersions, step: int, selected: Sequence[RelPath] = ()
     ) -> None:
-        """Add files and whole folders as they were after a step; otherwise like ``add_files``.
-
-        Files whose content was not kept are left out.
-        """
+        """Add files as they were after a step; otherwise like ``add_files``."""
         if not versions.recorded:
             raise WorkspaceError("This run has no file versions.")
         top_level, common_parent = _top_level(selected)

@@ -32,12 +32,7 @@ class CopyReport:
 
 
 def copy_in(workspace: Workspace, source: Path, folder: RelPath = ROOT) -> CopyReport:
-    """Copy a file or a folder of the host into ``folder`` of the workspace.
-
-    The user names ``source`` explicitly, so it may be a link. Inside a folder only regular
-    files and folders are copied, since a link could expose files the user did not mean to
-    share.
-    """
+    """Copy a host file or folder into the workspace; links inside could expose more: left out."""
     report = CopyReport()
     try:
         resolved = source.resolve(strict=True)
@@ -56,12 +51,7 @@ def copy_in(workspace: Workspace, source: Path, folder: RelPath = ROOT) -> CopyR
 
 
 def copy_out(workspace: Workspace, folder: RelPath, destination: Path) -> CopyReport:
-    """Copy the contents of a workspace folder to a host folder.
-
-    Nothing in ``destination`` is overwritten: on a conflict the copy gets a free name. Links,
-    devices, sockets and FIFOs are left out; hard links become separate files; setuid, setgid
-    and sticky bits and foreign owners are not copied.
-    """
+    """Copy a workspace folder's contents to the host; overwrite nothing, leave out links."""
     report = CopyReport()
     try:
         destination.mkdir(parents=True, exist_ok=True)

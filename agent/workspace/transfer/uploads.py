@@ -1,7 +1,6 @@
 """Uploads that can be resumed after a broken connection or a restart.
 
-Each upload is two files in the staging folder: ``upload-<id>`` with the bytes received and
-``upload-<id>.json`` with the target path and size. The offset is the size of the first file.
+In the staging folder, ``upload-<id>`` has the bytes received, and ``upload-<id>.json`` the target.
 """
 
 import json
@@ -37,10 +36,7 @@ class UploadState:
 
 
 class UploadWriter:
-    """The received part of an upload, open for writing by one thread at a time.
-
-    It remains usable if the staging folder is moved meanwhile.
-    """
+    """The received part of an upload; usable even if the staging folder is moved."""
 
     def __init__(self, file: int, pending: UploadState) -> None:
         self._file = file

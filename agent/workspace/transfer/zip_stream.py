@@ -1,8 +1,7 @@
-"""A streamed zip file whose size is known before its first byte.
+"""A streamed zip file, uncompressed, so that its size is known before its first byte.
 
-Contents are stored uncompressed, so the file sizes found beforehand determine the size of the
-archive. If a file is shorter when it is read, padding between the last member and the central
-directory, which readers ignore, makes up for it; if it is longer, the rest is not read.
+If a file is shorter when it is read, padding before the central directory, which readers ignore,
+makes up for it; if it is longer, the rest is not read.
 """
 
 import stat

@@ -61,10 +61,9 @@ class StoredContents:
 
 
 class BlobStore(StoredContents):
-    """A folder of contents, ``ab/abcdef…``, written atomically.
+    """A folder of contents, ``ab/abcdef…``, written atomically. Thread-safe.
 
-    The store is thread-safe. A folder must have one store at a time: the constructor removes
-    partial files of an earlier one. Contents survive a killed process but are not fsynced.
+    A folder must have one store at a time: the constructor removes partial files of an earlier one.
     """
 
     def __init__(self, folder: Path, *, limit: int = 20 * 1024**3) -> None:
@@ -103,8 +102,8 @@ class BlobStore(StoredContents):
     def put(self, file: BinaryIO, *, limit: int) -> tuple[str, int]:
         """Store ``file`` from its current position, if it is at most ``limit`` bytes.
 
-        Returns the SHA-256 in hex and the number of bytes read. A count of ``limit + 1`` means that
-        the file is longer: reading stopped and nothing was stored. So it is after ``StoreFull``.
+        Returns the SHA-256 in hex and the bytes read: ``limit + 1`` for a longer file, which is not
+        stored, as after ``StoreFull``.
         """
         first_chunk = file.read(min(_CHUNK, limit + 1))
         if len(first_chunk) < min(_CHUNK, limit + 1):
@@ -113,11 +112,7 @@ class BlobStore(StoredContents):
 
     @contextmanager
     def protected(self) -> Iterator[None]:
-        """Protect contents stored during the block from ``collect_garbage``.
-
-        By the end of the block, the caller must have recorded references to them where the
-        collection looks for references.
-        """
+        """Protect contents from ``collect_garbage`` until references are recorded."""
         with self._lock:
             self._protections += 1
         try:
@@ -133,10 +128,7 @@ class BlobStore(StoredContents):
         return {digest for digest in digests if self._protect(digest)}
 
     def link(self, folder: Path, digests: Iterable[str]) -> None:
-        """Share contents with the store in another folder, which only its process may write.
-
-        They are copied where the disk has no links. A missing content is left out.
-        """
+        """Share contents with another folder's store; a missing one is left out."""
         for digest in digests:
             if self._protect(digest):
                 continue
@@ -153,10 +145,7 @@ class BlobStore(StoredContents):
                 self._size = counted + size
 
     def collect_garbage(self, find_unreferenced: Callable[[], Iterable[str]]) -> int:
-        """Remove unreferenced contents; return the disk space freed, in bytes.
-
-        ``find_unreferenced`` is called once contents stored meanwhile are protected.
-        """
+        """Remove unreferenced contents; return the disk space freed, in bytes."""
         with self.protected():
             return sum(self._remove(digest) for digest in find_unreferenced())
 

@@ -110,10 +110,7 @@ class Delta:
 
 
 class Manifest:
-    """All paths in the workspace with their nodes.
-
-    ``step`` is the last step whose own changes a log has; 0 without any.
-    """
+    """All paths in the workspace with their nodes, as of ``step``; 0 without any."""
 
     def __init__(self, nodes: Mapping[str, Node] | None = None) -> None:
         self.nodes: dict[str, Node] = dict(nodes or {})
@@ -162,10 +159,7 @@ def _decode_path(encoded: str) -> str:
 
 
 class ManifestLog:
-    """A run's file of deltas; an incomplete last line, left by a killed process, is ignored.
-
-    ``damage`` is a sentence on what reading found to be damaged.
-    """
+    """A run's file of deltas; ``damage`` is a sentence on what reading found damaged."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -35,11 +35,7 @@ class FileVersion:
 
 @dataclass(slots=True)
 class _PathHistory:
-    """History of one path: its node from each step on; None while it does not exist.
-
-    A change by the user before a step's end has that step's number and precedes the step's own
-    change.
-    """
+    """A path's nodes by step; the user's change before a step's end has its number."""
 
     steps: list[int] = field(default_factory=list)
     nodes: list[Node | None] = field(default_factory=list)
@@ -92,11 +88,7 @@ class _PathHistory:
 
 
 class FileVersions:
-    """File versions of one run. Thread-safe.
-
-    Each line of the manifest file, which may grow, is read once, on the first query after it was
-    written. The cost of a query depends on the number of changes to its path, not on the step.
-    """
+    """File versions of one run, from a manifest file that may grow. Thread-safe."""
 
     def __init__(self, manifests: Path, blobs: StoredContents) -> None:
         self._log = ManifestLog(manifests)
@@ -135,10 +127,7 @@ class FileVersions:
             return self._position > 0
 
     def entries(self, folder: str, step: int) -> Sequence[PastEntry]:
-        """Return the paths directly in ``folder`` after ``step``, and those created there later.
-
-        The cost depends on the paths that were ever in the folder, not on the run's length.
-        """
+        """Return the paths in ``folder`` after ``step``, and those created there later."""
         with self._lock:
             self._read_new_deltas()
             return self._entries_at(self._children.get(folder, ()), step)

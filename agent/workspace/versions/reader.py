@@ -65,10 +65,10 @@ class NodeReader:
     def read(
         self, folder: int, name: str, info: os.stat_result, until: float = math.inf
     ) -> tuple[Node, Fingerprint | None]:
-        """Read the node ``name`` in ``folder`` without following links or blocking.
+        """Read a node without following links or blocking; return its mark (``fingerprint``).
 
-        Returns its mark (see ``fingerprint``) for later comparison; None if it must be read again.
-        What changed after ``until`` (in nanoseconds) is recorded as not stored.
+        Without a mark it must be read again. What changed after ``until`` (ns) counts as not
+        stored.
         """
         kind = _KINDS.get(stat.S_IFMT(info.st_mode), "device")
         mode = stat.S_IMODE(info.st_mode)

@@ -43,10 +43,9 @@ def not_kept(nodes: Mapping[str, Node], blobs: BlobStore) -> list[NotRestored]:
 
 
 def restore(nodes: Mapping[str, Node], blobs: BlobStore, target: Workspace) -> list[NotRestored]:
-    """Write a manifest's nodes; return what is missing: lost contents, devices, invalid paths.
+    """Write a manifest's nodes; return what is missing. ``StorageFull`` leaves a part.
 
-    Files are copies, so a sandbox cannot change the store. A path that exists keeps its content
-    and is reported, except a folder. After ``StorageFull`` a part is written.
+    Files are copies, so a sandbox cannot change the store. Files that exist are kept and reported.
     """
     missing = list[NotRestored]()
     order = {"folder": 0, "file": 1}  # links last: no file is written through one

@@ -39,11 +39,9 @@ class _InconsistentHints(Exception):
 
 
 class SnapshotTracker:
-    """Tracks the workspace's manifest, step by step.
+    """Tracks the workspace's manifest, step by step; without a ``watch`` by sweeps.
 
-    Without a ``watch``, or with at most ``sweep_below`` names, every ``take`` is a sweep.
-    ``manifest`` is that of a run to continue, and updated in place. Files above ``max_stored``
-    bytes are neither stored nor compared.
+    ``manifest`` is updated in place. Files above ``max_stored`` bytes are not stored or compared.
     """
 
     def __init__(
@@ -73,19 +71,15 @@ class SnapshotTracker:
     def take(self, *, final: bool = False) -> Delta:
         """Return the changes since the last call and apply them to ``manifest``.
 
-        Between steps this relies on the watch where that is safe. Until the next sweep, which
-        ``final`` forces, it can miss writes through a memory map that is still mapped.
+        Until the next sweep, which ``final`` forces, it can miss writes through a mapped memory
+        map.
         """
         delta = self.list_changes(final=final)
         self._listed_at = math.inf  # there was no time to change anything
         return self.complete(delta)
 
     def list_changes(self, *, final: bool = False) -> Delta:
-        """Return the changes for ``complete``, in about the time that listing the files takes.
-
-        Files that certainly changed, since they are new or have another size, are unread except
-        for the first ``FIRST_FILES``.
-        """
+        """Return the changes for ``complete``; most new files are still unread."""
         with self._lock:
             known, self._consistent = self._consistent, False
             self._unread.clear()
@@ -106,10 +100,9 @@ class SnapshotTracker:
         return not self._unread
 
     def complete(self, delta: Delta) -> Delta:
-        """Read the rest of the last ``list_changes``, and apply the changes to ``manifest``.
+        """Read the rest of the last ``list_changes``, and apply the changes.
 
-        A file that changed after it was listed is recorded without content. One that is gone is
-        recorded as removed, or not at all if it was new.
+        A file that changed after it was listed is recorded without content.
         """
         with self._lock:
             try:
@@ -134,10 +127,9 @@ class SnapshotTracker:
         moved: Iterable[tuple[str, str]] = (),
         removed: Iterable[str] = (),
     ) -> Delta:
-        """Apply changes made outside the sandbox, so that ``take`` does not report them.
+        """Apply changes from outside, which ``take`` then does not report.
 
-        Changes the sandbox made meanwhile below a moved or removed path are left to ``take``.
-        ``moved`` has old and new paths.
+        What the sandbox changed meanwhile below a moved or removed path is left to ``take``.
         """
         with self._lock:
             before = self.manifest.nodes
@@ -243,10 +235,7 @@ class SnapshotTracker:
             now[path] = Node("folder", mode=known.mode, stored=False, reason=why)
 
     def _current_node(self, folder: int, path: str, name: str, info: os.stat_result) -> Node:
-        """Return the current node of ``path``, reading it only if its mark changed.
-
-        A file that certainly changed, since it is new or has another size, is left unread.
-        """
+        """Return a path's node; read it only if its mark changed, not its size."""
         self._note_hard_links(path, info)
         seen = self._cache.get(path)
         if seen is not None and seen[0] == fingerprint(info):
@@ -280,10 +269,7 @@ class SnapshotTracker:
         until: float = math.inf,
         limit: float = math.inf,
     ) -> None:
-        """Read nodes into ``nodes``, and remove from it what is not there any more.
-
-        Of files beyond ``limit`` bytes in all, only the size and the mode are read.
-        """
+        """Read nodes into ``nodes``, ``limit`` bytes at most; remove missing ones."""
         for parent, entries in _group_by_folder(dict.fromkeys(unread, False)).items():
             with ExitStack() as opened:
                 folder: int | None = None
@@ -345,8 +331,8 @@ class SnapshotTracker:
     ) -> None:
         """Read some names in one folder.
 
-        If a hint says that a file was written but it is missing or unchanged, the written file
-        has been renamed or replaced, and may still exist under another hard link.
+        A written file that is missing or unchanged was renamed or replaced, and may still exist
+        under another hard link.
         """
         now, gone = found
         try:

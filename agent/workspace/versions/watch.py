@@ -1,9 +1,8 @@
 """Change hints for a workspace from inotify. The only importer of watchdog.
 
-watchdog's own observers are not reliable enough for manifests: they hide an overflow, delay
-moves by half a second, and add watches by a path that a hostile program can redirect. This
-module therefore uses the inotify reader (``InotifyFD``, with its callback protocol) directly,
-and watches every folder through a descriptor that was opened without following a link.
+watchdog's own observers hide an overflow, delay moves by half a second, and add watches by a path
+that a hostile program can redirect. So this uses its inotify reader (``InotifyFD``) directly, and
+watches every folder through a descriptor that was opened without following a link.
 """
 
 import errno
@@ -54,11 +53,7 @@ _WRITE_MASK = (
 
 @dataclass(frozen=True, slots=True)
 class DirtySet:
-    """All paths that may have changed since the last query, as far as is known.
-
-    ``entries`` says of each path whether it was written to (else created, moved or removed).
-    ``trees`` are new folders, whose contents may be unknown.
-    """
+    """All paths that may have changed, and whether each was written; ``trees`` are new folders."""
 
     entries: dict[str, bool] = field(default_factory=dict)
     trees: set[str] = field(default_factory=set)
@@ -107,10 +102,7 @@ class HintCollector:
 
 
 class DirtyFolderNotifier:
-    """Reports dirty folders from its own thread.
-
-    It reports soon after the first change and then at most once in ``interval`` seconds.
-    """
+    """Reports dirty folders from its own thread, once in ``interval`` seconds at most."""
 
     def __init__(
         self, on_dirty: Callable[[frozenset[RelPath]], None] | None, interval: float
@@ -159,14 +151,9 @@ class WorkspaceWatcher(ClosingContext):
     """Watches the folder ``workspace`` in a sandbox's folder until ``close``.
 
     A file created in the sibling folder ``marker``, which the sandbox cannot see, raises an
-    event in the same queue: once that event is read, all earlier ones have been read too.
-
-    These changes raise no event, so only a sweep finds them: writes through a memory map
-    before it is unmapped, and writes to a file through another hard link.
-
-    ``on_dirty`` gets the folders whose listing changed, from a thread of the watch, soon after the
-    first change and at most once in ``interval``. Above ``max_folders`` the watch gives up, since
-    all processes of this user share one limit on watches.
+    event in the same queue: once that event is read, all earlier ones have been read too. Only a
+    sweep finds writes through a memory map that is still mapped, or through another hard link.
+    Above ``max_folders`` the watch gives up, since all this user's processes share one limit.
     """
 
     def __init__(
@@ -290,10 +277,10 @@ class WorkspaceWatcher(ClosingContext):
             self._folders.remove(wd)
 
     def on_queue_overflow(self) -> None:
-        """Handle lost events. Part of watchdog's callback protocol.
+        """Handle lost events; a callback of watchdog's protocol.
 
-        A sweep is requested twice, because one must follow the last watch that is added again:
-        otherwise a write to a folder not yet watched would never be found.
+        A second sweep must follow the last watch that is added again: otherwise a write to a folder
+        not yet watched would never be found.
         """
         self._hints.mark_incomplete("the kernel's queue of events ran over")
         with self._event_lock:
