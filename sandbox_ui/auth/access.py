@@ -38,16 +38,11 @@ class RunGroups(Protocol):
 
 
 class Access:
-    """Permissions of one request.
+    """Permissions of one request; ``user`` is None for a guest, who has only shared links.
 
     All methods raise ``RunError`` for what does not exist or may not be viewed, with the same
-    message, and ``require_edit…`` raises ``ReadOnly`` for what may only be viewed.
-
-    Args:
-        user: The user; None for a guest, who has only shared links.
-        link_tokens: The tokens of the shared links that the browser has opened.
-        data: The studio's data folder; what is in another one belongs to another process and can
-            only be viewed. None if there is no other one.
+    message, and ``require_edit…`` raises ``ReadOnly`` for what may only be viewed. What is in
+    another data folder than ``data`` belongs to another process and can only be viewed.
     """
 
     def __init__(

@@ -1,7 +1,6 @@
 """Password hashes of the form ``scrypt.<log2 n>.<r>.<p>.<salt>.<hash>``, harmless in a shell.
 
-The cost follows OWASP's cheat sheet for scrypt (n = 2^17, r = 8, p = 1): 128 MB and about half a
-second of one core per attempt.
+The cost is OWASP's for scrypt (n = 2^17, r = 8, p = 1): 128 MB and half a second per attempt.
 """
 
 import hashlib

@@ -1,7 +1,4 @@
-"""Shared links: anyone with the link can view one run, or a comparison or evaluation with its runs.
-
-A token is ``<id>.<random>``; the folder stores its digest, so deleting it deletes its links.
-"""
+"""Shared links to a run or an experiment: ``<id>.<random>``, of which the folder has a digest."""
 
 import secrets
 from typing import Any
