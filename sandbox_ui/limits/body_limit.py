@@ -24,10 +24,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class BodyRule:
-    """Limits on the body of a request to some routes; ``values`` is 0 if it is not JSON.
-
-    ``for_guests``: guests, who have only a shared link, may send as much.
-    """
+    """Limits on a body to some routes; ``values`` is 0 if it is not JSON."""
 
     routes: str
     path: re.Pattern[str]

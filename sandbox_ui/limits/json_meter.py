@@ -14,10 +14,7 @@ class JsonRefused(ValueError):
 
 
 class JsonMeter:
-    """Counts values and levels of JSON whose bytes are fed in pieces.
-
-    Of invalid JSON the count may be too high, but never lower than what a parser would build.
-    """
+    """Counts values and levels of JSON, fed in pieces; never fewer than a parser would build."""
 
     def __init__(self, values: int, depth: int) -> None:
         self._max_values = values
