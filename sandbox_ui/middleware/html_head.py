@@ -1,8 +1,4 @@
-"""The page's own head, inserted by the server.
-
-Gradio adds its head after the first paint: too late for colours, and to detect a file that failed
-to load. The page's scripts get a nonce, so scripts inserted later do not run.
-"""
+"""The page's own head, inserted by the server: Gradio adds its head after the first paint."""
 
 import gzip
 import re

@@ -111,10 +111,10 @@ def _is_ip_address(name: str) -> bool:
 
 
 def _is_forbidden_cross_origin(scope: Scope) -> bool:
-    """Return whether another origin, such as another port, tries to change or embed a resource.
+    """Return whether another origin tries to change or embed a resource.
 
-    Other sites may link to the page, but not measure a response's size or timing. A run's framed
-    page is a foreign origin with URLs of its own.
+    Other sites may link to the page, but not measure a response. A run's framed page is a foreign
+    origin with URLs of its own.
     """
     headers = Headers(scope=scope)
     if scope["method"] in _SAFE_METHODS:
@@ -128,8 +128,8 @@ def _is_forbidden_cross_origin(scope: Scope) -> bool:
 def _is_cross_origin(headers: Headers) -> bool:
     """Return whether another origin's page sent the request, by its headers.
 
-    ``Sec-Fetch-Site`` is correct even behind a proxy that changes the host. A client that sends
-    neither this nor ``Origin`` is not a browser.
+    ``Sec-Fetch-Site`` is correct even behind a proxy that changes the host. A client without it and
+    without ``Origin`` is not a browser.
     """
     site = headers.get("sec-fetch-site")
     if site is not None:
