@@ -20,10 +20,7 @@ Media = Literal["", "image", "audio"]
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A file of a message: its content, or the id of an uploaded one.
-
-    The model sees a picture, if it takes any.
-    """
+    """A file of a message: its content, or the id of an uploaded one."""
 
     name: str
     content: bytes | None = field(default=None, repr=False)

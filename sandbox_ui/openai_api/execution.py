@@ -28,10 +28,7 @@ _PREVIOUS = "previous_response_id"
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A request that has been read.
-
-    It continues the response ``previous``; None if no later request can continue its run.
-    """
+    """A request that has been read; it continues the response ``previous``, None for no storage."""
 
     parameters: Parameters
     given: ClientInput

@@ -1,8 +1,6 @@
 """Files of the API: uploads, which are drafts, and the files that runs have made.
 
-An id names a run and a path in its workspace, so a file has one owner and one permission, the
-run's. An uploaded file is in ``input/`` of a draft of its own: it counts for the quota and is
-deleted after a week, as every draft.
+An id names a run and a path, so a file has one owner and one permission, the run's.
 """
 
 import base64

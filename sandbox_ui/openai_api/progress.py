@@ -79,10 +79,7 @@ class RoundUsage:
 
 @dataclass
 class RoundProgress:
-    """The state of one round, updated with its events.
-
-    ``stop`` are texts that end the answer of a run with a sandbox, ``param`` holds the messages.
-    """
+    """The state of one round, updated with its events; ``stop`` texts end its answer."""
 
     run: str
     mode: Mode

@@ -26,16 +26,11 @@ _ECHOED = {
     "frequency_penalty": 0, "presence_penalty": 0, "temperature": 1, "top_logprobs": 0, "top_p": 1,
     "service_tier": "default", "text": {"format": {"type": "text"}}, "truncation": "disabled",
 }  # fmt: skip
-"""The request's values that a response repeats. Open Responses requires all of them: without a
-value in the request, the API's default."""
+"""The request's values that a response must repeat, with the API's defaults."""
 
 
 class ResponsePresenter(Presenter):
-    """Writes a response.
-
-    Reasoning is a reasoning item. A call in the sandbox is an ``mcp_call`` item: the form for tools
-    that the server has executed, which no client tries to execute again.
-    """
+    """Writes a response; a call in the sandbox is an ``mcp_call``, done by the server."""
 
     param = "input"
 
