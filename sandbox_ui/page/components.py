@@ -1,8 +1,4 @@
-"""Gradio components whose content the page's JavaScript modules render.
-
-Gradio compiles templates as code, so the templates are constants: text from models, files and
-users arrives by the stream and becomes text nodes.
-"""
+"""Gradio components that our modules render; templates are constants, as Gradio compiles them."""
 
 import json
 from typing import Any

@@ -1,8 +1,7 @@
-"""Gradio's modules and style sheets: those that each page needs load at once, the styles as one.
+"""Gradio's modules and style sheets that each page needs, loaded at once, the styles as one.
 
-Gradio imports a module for each kind of component, and links a style sheet for each module.
-gradio_files.json lists what our page makes it load. The names contain hashes: a list of another
-version is not used. ``python -m tests.support.browser.gradio_files`` writes it.
+gradio_files.json lists them (``python -m tests.support.browser.gradio_files``), by names with
+hashes: a list of another version is not used.
 """
 
 import hashlib
@@ -38,10 +37,7 @@ class GradioFiles(StaticFiles):
         self._compressed = cache(_compress)
 
     def tags(self) -> str:
-        """Return the links of style sheets and modules for the HTML head.
-
-        Gradio loads no style sheet that the page links already, even if that link is disabled.
-        """
+        """Return the links for the HTML head; disabled ones keep Gradio from adding its own."""
         lines = [
             *(f'<link rel="stylesheet" href="assets/{name}" disabled>' for name in self._styles),
             *(f'<link rel="modulepreload" href="assets/{name}">' for name in self._modules),

@@ -1,7 +1,4 @@
-"""What reaches Gradio: the routes and calls that the page and ``gradio_client`` need.
-
-Its other routes accept files, fetch URLs for the client, or expose session state.
-"""
+"""What reaches Gradio: only needed routes; others accept files, fetch URLs or expose sessions."""
 
 import inspect
 import json
@@ -48,11 +45,7 @@ Parameters = Mapping[str, list[inspect.Parameter]]
 
 
 class GradioGate:
-    """Refuses other routes, bodies that Gradio cannot answer, and other users' calls.
-
-    Values missing at the end get their defaults, so that a program written for fewer parameters
-    keeps working; Gradio requires them all.
-    """
+    """Refuses other routes, invalid bodies and other users' calls; adds default values."""
 
     def __init__(self, app: ASGIApp, queue: OwnedQueue, parameters: Parameters) -> None:
         self._app = app

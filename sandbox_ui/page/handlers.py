@@ -52,8 +52,7 @@ class ButtonHandlers:
 
         A ``message`` replaces the text box: ``text``; ``play`` for the example's demonstration;
         ``resume`` to continue without a text; ``options`` in place of some of the drawer's
-        ``fields``; ``pictures`` for the model, in place of all that are attached. The text box is
-        cleared if it was sent.
+        ``fields``; ``pictures`` for the model, in place of all that are attached.
         """
         message = dict(message) if isinstance(message, dict) else {}
         resumes = message.get("resume") is True
@@ -122,10 +121,7 @@ class ButtonHandlers:
 
 
 def _changed(fields: dict[str, Any], changes: object) -> dict[str, Any]:
-    """Return the fields with the values that a message replaces.
-
-    The key and the additional fields of one endpoint are never sent to another one.
-    """
+    """Return the changed fields; an endpoint's key and additional fields stay with it."""
     if not isinstance(changes, dict):
         return fields
     base_url = changes.get("base_url")

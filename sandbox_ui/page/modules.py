@@ -25,10 +25,7 @@ FOREVER = "public, max-age=31536000, immutable"
 
 
 def head() -> str:
-    """Return the tags of the style sheets and modules; those of the first view are preloaded.
-
-    A bundle older than the sources is not used: an edited file works after a reload.
-    """
+    """Return the tags of style sheets and modules; a bundle older than the sources is not used."""
     folder, modules = _modules(tuple(_versions()))
     is_bundled = folder != "ui/"
     styles = [_STYLES] if is_bundled else _IMPORT.findall((STATIC / _STYLES).read_text())
