@@ -1,8 +1,7 @@
 """Request and response types of previews.
 
-Each kind of file has a module in this package with a function ``view(file, request)``. It runs in a
-separate process with resource limits (``worker``), because its input is untrusted, reads no other
-file and raises ``PreviewError`` if it cannot show the file.
+A kind of file has a module with ``view(file, request)``, which runs in a separate process with
+resource limits (``worker``) and raises ``PreviewError`` if it cannot show the file.
 """
 
 from collections.abc import Callable, Mapping

@@ -34,10 +34,7 @@ class PreviewResult:
 
 
 class PreviewService:
-    """Thread-safe client of the worker process, which it restarts if it dies.
-
-    At most ``MAX_CONCURRENT`` previews run at once; users wait in ``limiter`` without a thread.
-    """
+    """Thread-safe client of the worker process, which it restarts if it dies."""
 
     def __init__(self, worker: str = f"{__package__}.worker") -> None:
         self._worker = worker

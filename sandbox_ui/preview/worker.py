@@ -1,10 +1,8 @@
 """Preview worker process: imports libraries once and forks for each request.
 
-A child has no network, limits on time and memory and, where possible, an unprivileged user
-id. A file that crashes it affects no other request, and no state survives to the next one.
-A child may be unable to read even Python's own modules, so a kind imports what it needs with
-its module or in an optional ``prepare(request)``, which runs before the limits apply and sees
-only the file's name.
+A child has no network, limits on time and memory and, where possible, an unprivileged user id. It
+may be unable to read even Python's own modules, so a kind imports what it needs with its module or
+in ``prepare(request)``, which runs before the limits apply and sees only the file's name.
 """
 
 import json

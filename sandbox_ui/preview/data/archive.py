@@ -78,10 +78,7 @@ class Archive:
 
 
 def view(file: BinaryIO, request: PreviewRequest) -> Preview:
-    """Return entries from ``start`` on, or the member at index ``member``.
-
-    ``raw`` returns the member's bytes; otherwise its kind renders it with the other options.
-    """
+    """Return entries from ``start`` on, or the ``member`` at an index, rendered or ``raw``."""
     archive = _open_archive(file, request.name, request.size)
     if "member" not in request.options:
         return _listing(archive, request.int_option("start"))

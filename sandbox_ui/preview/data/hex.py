@@ -64,10 +64,7 @@ _MIN_BYTES, _MIN_BYTES_IN_TEXT, _NAME_AGREES = 4, 8, 0.9
 
 
 def view(file: BinaryIO, request: PreviewRequest) -> Preview:
-    """Return a ``description``, header ``properties`` and the first bytes (``head``) in hex.
-
-    With ``offset``, return the ``strings`` from there on as ``[offset, text]``.
-    """
+    """Return a description, properties and first bytes in hex; with ``offset``, ``strings``."""
     if "offset" in request.options:
         return {"strings": _find_strings(file, request.int_option("offset", maximum=request.size))}
     head = file.read(_READ_BYTES)

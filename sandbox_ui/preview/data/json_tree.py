@@ -1,8 +1,7 @@
 """JSON, JSON Lines and YAML as a tree that loads branch by branch.
 
-Options: ``address`` is that of a branch (a JSON pointer; in JSON Lines its first part is
-``@`` and the line's offset), ``start`` the first child (an offset in JSON Lines), ``value=1``
-requests the whole branch as text.
+Options: ``address`` is that of a branch (a JSON pointer; in JSON Lines its first part is ``@`` and
+the line's offset), ``start`` the first child, ``value=1`` requests the whole branch as text.
 """
 
 from collections import deque

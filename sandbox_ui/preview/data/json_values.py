@@ -1,7 +1,7 @@
 """JSON and YAML values as written, with exact numbers and duplicate keys.
 
-No Python objects are constructed: YAML stays a graph of nodes, so that tags have no effect
-and an alias for a million others (the "billion laughs" attack) costs no more than its name.
+YAML stays a graph of nodes: tags have no effect, and an alias for a million others (the "billion
+laughs" attack) costs no more than its name.
 """
 
 import gc

@@ -31,11 +31,7 @@ _TAIL_BYTES = 2048
 
 
 def view(file: BinaryIO, request: PreviewRequest) -> Preview:
-    """Return the requested part of a PDF.
-
-    Instead of its metadata, a PDF that needs another password has ``locked``, and ``wrong``:
-    whether one was given.
-    """
+    """Return the requested part of a PDF, or ``locked`` if it needs another password."""
     password = request.options.get("password")
     options = {name: each for name, each in request.options.items() if name != "password"}
     try:

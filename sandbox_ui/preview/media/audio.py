@@ -164,11 +164,7 @@ def _format(chunk: bytes) -> tuple[int, int, int, int, int]:
 
 
 def _read_peaks(file: BinaryIO, wave: _WavHeader) -> list[list[float]]:
-    """Return the loudest sample, ``-1`` to ``1``, of up to 2,000 parts of each channel.
-
-    A few blocks of a long part are read, so that file size does not matter. More than eight
-    channels are merged. Empty if the sample format is unknown.
-    """
+    """Return the loudest sample, ``-1`` to ``1``, of up to 2,000 parts of each channel."""
     supported = {_PCM: (8, 16, 24, 32), _FLOAT: (32, 64)}.get(wave.format_tag, ())
     if wave.bits_per_sample not in supported or not 0 < wave.channels <= 64:
         return []

@@ -43,10 +43,7 @@ logging.getLogger("fontTools").setLevel(logging.CRITICAL)
 
 
 def view(file: BinaryIO, request: PreviewRequest) -> Preview:
-    """Return names, style and characters of the ``font`` at an index of a collection.
-
-    With the option ``content``, return that font itself, as browsers read no collections.
-    """
+    """Return names, style and characters of a ``font``; with ``content``, the font itself."""
     content = file.read(request.size)
     if content[:4] not in _FORMATS:
         raise PreviewError("This file contains no font that browsers support.")

@@ -35,10 +35,7 @@ _MAX_LOSSLESS_PIXELS = 4_000_000
 
 
 def view(file: BinaryIO, request: PreviewRequest) -> Preview:
-    """Return metadata, a thumbnail (``thumb``) or one frame in full size (``frame``).
-
-    ``original`` returns the file's bytes with its actual media type, for a misleading name.
-    """
+    """Return metadata, a thumbnail (``thumb``), one ``frame`` in full size, or the ``original``."""
     image = open_image(file)
     try:
         if "thumb" in request.options:

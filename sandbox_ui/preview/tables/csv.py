@@ -101,10 +101,7 @@ _CHUNK = 8 * 1024**2
 
 
 def count_rows(file: BinaryIO, request: PreviewRequest, max_bytes: int) -> RowCount:
-    """Count rows in up to ``max_bytes``, from where an earlier count ended, its options say.
-
-    Line ends within quotes and blank lines do not count.
-    """
+    """Count rows in up to ``max_bytes``, from where an earlier count ended."""
     file.seek(0)
     dialect = detect_dialect(file.read(FIRST_READ_BYTES), request)
     offset, rows = request.int_option("offset", dialect.start), request.int_option("rows")

@@ -123,10 +123,10 @@ def _detect_encoding(first: bytes, request: PreviewRequest) -> tuple[Guess, int]
 
 
 def _skip_lines_before(first: bytes, text: str, dialect: Dialect, extension: str) -> Dialect:
-    """Return the dialect with its delimiter, and its start after lines that are not rows.
+    """Return the dialect with its delimiter, and its start after other lines than rows.
 
-    These are a line such as ``sep=;``, which Excel reads, and comments. A comment with as many
-    fields as the rows is the header, as in ``#CHROM`` of genome data.
+    These are ``sep=;``, which Excel reads, and comments. A comment with as many fields as the rows
+    is the header, as in ``#CHROM`` of genome data.
     """
     lines = text.splitlines()
     lines = lines[:-1] if len(lines) > 1 and len(text) >= _SAMPLE else lines

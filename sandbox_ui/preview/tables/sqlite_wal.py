@@ -38,10 +38,7 @@ class WriteAheadLog:
 
 
 def _committed_pages(content: bytes) -> tuple[int, dict[int, int], int]:
-    """Return the page size, each page's position in the log, and the database's pages.
-
-    A frame with another salt or a wrong checksum is of an earlier log, or not complete.
-    """
+    """Return the page size, each page's position in the log, and the database's pages."""
     if len(content) < _HEADER.size:
         return 0, {}, 0
     magic, _, page_size, _, *salt, first, second = _HEADER.unpack_from(content)

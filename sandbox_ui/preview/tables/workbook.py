@@ -1,7 +1,6 @@
 """Excel and LibreOffice workbooks, one sheet at a time.
 
-Programs that write a workbook without computing it leave the cells of formulas empty; those of
-``.xlsx`` are shown as formulas (ECMA-376, part 1, §18.3.1.4 and §18.3.1.40).
+Formulas of ``.xlsx`` that were not computed are shown (ECMA-376, part 1, §18.3.1.4, §18.3.1.40).
 """
 
 import re

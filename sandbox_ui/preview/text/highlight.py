@@ -1,7 +1,4 @@
-"""Syntax highlighting of lines, by language or by the terminal's colours (ANSI).
-
-A piece of a line is plain text or ``[classes of the page, text]``.
-"""
+"""Syntax highlighting of lines, by language or by the terminal's colours (ANSI)."""
 
 import re
 import signal

@@ -1,8 +1,4 @@
-"""Markdown to HTML, with tables, task lists, footnotes, formulas and code; raw HTML is escaped.
-
-Files may show images and link to others of the workspace, which the page resolves. Text from a
-model links to web addresses only.
-"""
+"""Markdown to HTML with escaped raw HTML; text from a model links to web addresses only."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO

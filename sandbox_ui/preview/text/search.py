@@ -1,7 +1,4 @@
-"""Search, line lookup and line counting in texts of any size.
-
-Each call runs for a fraction of a second and returns the offset from which to continue.
-"""
+"""Search, line lookup and line counting in texts of any size, in short steps."""
 
 import re
 import time

@@ -1,8 +1,8 @@
 """Plain text, read in pages by offset, so that a 2 GB log opens at once.
 
 Options: ``start``, ``before``, ``around`` (offsets) or ``end=1`` select a page; ``find``,
-``count`` and ``line`` search (see ``search``); ``unchanged`` asks which pages are unchanged;
-``encoding`` and ``line_ending`` repeat the values of the first page.
+``count`` and ``line`` search; ``unchanged`` asks which pages are unchanged; ``encoding`` and
+``line_ending`` repeat the values of the first page.
 """
 
 from typing import Any, BinaryIO
