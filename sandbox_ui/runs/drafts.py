@@ -33,11 +33,7 @@ class Draft:
 
 
 class DraftList:
-    """Finds and describes drafts. Thread-safe.
-
-    A run is looked at once: one that has begun stays begun. A draft's own disk image is mounted
-    only if it has changed.
-    """
+    """Finds and describes drafts; one's own disk is mounted only if it has changed. Thread-safe."""
 
     def __init__(self, data: Path, own: OwnChanges | None = None) -> None:
         self._data = data

@@ -85,10 +85,7 @@ class LiveRun:
         return not self.active and recorded is not None and recorded.has_sandbox
 
     def summary(self) -> Summary | None:
-        """Return the list entry during a round; None before its start and after its end.
-
-        Its figures may be some seconds old in a long run, in proportion to what they take.
-        """
+        """Return the list entry during a round, maybe some seconds old; None outside."""
         recorded = self.recorded
         if recorded is None:
             return None

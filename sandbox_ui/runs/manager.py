@@ -116,10 +116,7 @@ class RunManager:
     def create_draft(
         self, owner: str = "", comparison: str = "", parent: Parent | None = None
     ) -> str:
-        """Create a run without a task and with an empty workspace; return its id.
-
-        If it is unused for a week, it is deleted automatically, unless a comparison will start it.
-        """
+        """Create a run without a task; return its id. It is deleted after a week."""
         self.admission.check_draft(owner)
         workspace = ""
         try:
@@ -143,11 +140,7 @@ class RunManager:
         return describe_fork(self._with_versions(run_id), step, self._provider.blobs)
 
     def fork(self, run_id: str, step: int, owner: str = "", **changes: Any) -> str:
-        """Make a fork of a run after a step; return its id. ``follow_up`` starts it.
-
-        A fork at step 0 is a draft with the files of the beginning; ``start`` starts it. Its
-        ``changes`` are those of ``fork_run``.
-        """
+        """Make a fork of a run after a step (0: a draft); return its id."""
         self.admission.check_draft(owner)
         parent = self._with_versions(run_id)
         self._require_own(parent)
@@ -197,10 +190,7 @@ class RunManager:
         pictures: Sequence[str] | None = None,
         pdfs: Pdfs = "auto",
     ) -> None:
-        """Start another round from a message, in the same sandbox and conversation.
-
-        ``pictures`` and ``pdfs`` are as in ``RecordedRun.follow_up``.
-        """
+        """Start another round from a message; see ``RecordedRun.follow_up``."""
 
         def start_round(
             run: RecordedRun, stop: Stop, ticket: recorded_run.Ticket
@@ -270,10 +260,7 @@ class RunManager:
         return journal.exists() and journal.stat().st_size > 0
 
     def active_runs(self) -> dict[str, Summary | None]:
-        """Return the runs with a round in progress, or just about to start (None).
-
-        A round whose end was reported is none, though its worker may still tidy up.
-        """
+        """Return the runs with a round in progress, or just about to start (None)."""
         summaries = [(run, run.summary()) for run in self._registry.active()]
         return {run.folder.id: each for run, each in summaries if each or run.recorded is not None}
 

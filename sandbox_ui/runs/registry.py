@@ -16,10 +16,7 @@ from sandbox_ui.runs.live_run import LiveRun
 
 
 class Registry:
-    """Runs of one data folder that are in use; hold ``lock`` while they must not change.
-
-    A run that another process carries out in a subfolder is found as well, for viewing.
-    """
+    """Runs of one data folder that are in use; hold ``lock`` while they must not change."""
 
     def __init__(self, data: Path) -> None:
         self._data = data

@@ -36,11 +36,7 @@ def copy_example_inputs(workspace: Workspace, task: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """A spec with the key of its endpoint, which is kept in memory only.
-
-    ``pictures`` are files of the workspace that the model is to see with the task or the message;
-    None for all pictures that it is given.
-    """
+    """A spec with the key of its endpoint, in memory only; ``pictures`` None for all given."""
 
     spec: RunSpec
     key: str = field(default="", repr=False)
@@ -90,11 +86,7 @@ class RunService:
     settings: Settings
 
     def start(self, wanted: RunRequest, user: User, run: str = "", *, play: bool = False) -> str:
-        """Start a run for a user; return its id.
-
-        ``run`` is a draft with files, or a fork of the beginning, which the user may edit. With
-        ``play`` a demonstration of the task goes before the chosen model.
-        """
+        """Start a run, or a given draft or fork, for a user; return its id."""
         spec = wanted.spec
         if not spec.task.strip():
             raise UsageError("task is empty: describe what the model is to do.")
@@ -137,11 +129,7 @@ def prepare(wanted: RunRequest, settings: Settings, user: User, *, play: bool = 
 
 
 def model_config(wanted: RunRequest, settings: Settings, user: User) -> ModelConfig:
-    """Return the chosen endpoint with the entered key or the environment's.
-
-    Users other than the operator may use the operator's endpoint and endpoints on the public
-    internet.
-    """
+    """Return the chosen endpoint; users may choose the operator's, and public ones."""
     if not (user.operator or settings.base_url.strip()):
         # The environment's key is meant for the SDK's default endpoint. Any user may enter that
         # URL, but the operator has not offered the key to them.
@@ -178,10 +166,7 @@ def model_for(
 
 
 def _refuse_parameters(config: ModelConfig) -> None:
-    """Refuse parameters that only an endpoint's models take.
-
-    The maximum tokens of an answer are a limit of the run, which holds for every model.
-    """
+    """Refuse parameters that only an endpoint's models take."""
     usual = ModelConfig("", "")
     for each in PARAMETERS:
         is_usual = getattr(config, each.field) == getattr(usual, each.field)

@@ -33,10 +33,7 @@ def get_cursor(request: Request) -> int | None:
 async def stream_response(
     feed: Feed, cursor: int | None, is_over: Callable[[], bool], *, can_edit: bool
 ) -> StreamingResponse:
-    """Stream a run: its state if there is no cursor, then events until ``is_over``.
-
-    The page is told if the follower cannot change the run, and if another process carries it out.
-    """
+    """Stream a run: its state if there is no cursor, then events until ``is_over``."""
     first: list[bytes] = [RETRY]
     if not can_edit:
         about = b'{"elsewhere":true}' if feed.polled else b"{}"
