@@ -1,8 +1,6 @@
 """Fair queue for runs: a limit on concurrent runs, in total and per user.
 
-A run enters the queue before it does anything, waits for its turn, and leaves when it ends for
-any reason. The user with the fewest active runs is next; among equals, the one who was served
-longest ago. So a user with one run waits for one of another user's twenty, not for all.
+The user with the fewest active runs is next; among equals, the one who was served longest ago.
 """
 
 import heapq
