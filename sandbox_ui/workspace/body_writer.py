@@ -10,10 +10,7 @@ _CHUNK_BYTES = 1024**2
 
 
 async def write_body(request: Request, write: Callable[..., None]) -> bool:
-    """Write a body in a thread, a megabyte at a time; return whether it is complete.
-
-    At most three megabytes are buffered. Returns false if the client disconnected.
-    """
+    """Write a body in a thread, a megabyte at a time; return whether it is complete."""
     writing: asyncio.Task[None] | None = None
     chunks: list[bytes] = []
     size = 0

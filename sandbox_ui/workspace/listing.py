@@ -34,8 +34,7 @@ class ListingQuery:
         hidden: Whether to include names that begin with a dot, and programs' caches.
         words: Return only names that contain these words, subfolders included.
         locate_paths: Paths whose positions are returned, wherever they are in the order.
-        seek_prefix: Beginning of a name to find.
-        seek_start: Row to start the search at; it wraps around at the end.
+        seek_start: Row to start the search for ``seek_prefix`` at; it wraps around at the end.
     """
 
     sort: Sort = "name"
@@ -52,10 +51,9 @@ def list_folder(workspace: Workspace, folder: RelPath, query: ListingQuery) -> d
     """List a folder for the page.
 
     Returns:
-        ``entries``: the rows, starting at index ``from``; ``total``: the number of all rows;
-        ``more``: the number of rows that follow; ``hidden``: the number of names left out as
-        hidden; ``located``: the row with its ``index``, or None, for each path to locate; ``seek``:
-        the index of the row found, or None; ``truncated``: whether the search ended early.
+        ``entries``: the rows, starting at index ``from``; ``more``: the number that follow;
+        ``hidden``: the number left out; ``located``: the row with its ``index``, or None, for each
+        path to locate; ``seek``: the index found, or None; ``truncated``: the search ended early.
     """
     with workspace.open_root(folder) as root, paths.folder_fd(root, folder) as folder_fd:
         result = name_search.find_names(folder_fd, query.words, stats=query.sort != "name")
@@ -192,10 +190,7 @@ def by_name(path: str, is_folder: bool, at_root: bool) -> str:
 
 
 def natural_key(name: str) -> str:
-    """Return a natural sort key: case-insensitive, with numbers in numeric order.
-
-    The key is a string because strings compare fastest; each number is prefixed with its length.
-    """
+    """Return a sort key that ignores case and orders numbers; strings compare fastest."""
     padded = _NUMBER.sub(lambda match: f"0{chr(len(match[1]))}{match[1]}", name.casefold())
     return f"{padded}\0{name}"
 

@@ -16,10 +16,7 @@ CACHE_FOLDERS = frozenset({"__pycache__", "node_modules"})
 
 
 Name = tuple[str, bool, os.stat_result | None]
-"""A name below an open folder: relative path, whether it is a folder, ``lstat``.
-
-Non-UTF-8 bytes of the path are surrogate-escaped. The ``lstat`` result is None if not read yet.
-A plain tuple for speed, since folders of 10,000 names are listed on every change."""
+"""Relative path, whether it is a folder, and ``lstat`` if read; a tuple for speed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +30,7 @@ class SearchResult:
 def find_names(folder_fd: int, words: str, *, stats: bool) -> SearchResult:
     """Return the names in an open folder; with words, all matches at any depth.
 
-    ``*`` and ``?`` in the words are wildcards, and then the whole name must match. With a ``/``,
-    the path is matched instead of the name.
+    With ``*`` or ``?``, the whole name must match; with a ``/``, the path is matched.
     """
     if not words.strip():
         return SearchResult(list(_names(folder_fd, "", stats=stats)))

@@ -26,12 +26,8 @@ _LINES, _WIDTH = 6, 120
 def list_results(workspace: Workspace, versions: FileVersions) -> dict[str, Any]:
     """List a run's files in ``output/`` and ``input/``, subfolders included.
 
-    Returns:
-        ``outputs`` and ``inputs``, each with its ``files`` sorted by name, ``more``: the number of
-        files not listed, and ``complete``: whether all names were visited. Each file has its
-        percent-encoded path, its name relative to the folder, its preview ``kind``, its size, its
-        modification time, the ``step`` that last changed it, and its first ``lines`` if it is
-        text.
+    ``more`` is the number not listed, ``complete`` whether all names were visited; a file has its
+    percent-encoded path, preview ``kind``, the ``step`` that last changed it, and first ``lines``.
     """
     return {
         "outputs": _list_folder(workspace, versions, _OUTPUT),

@@ -20,10 +20,8 @@ def list_past_folder(
 ) -> dict[str, Any]:
     """List a folder as it was after a step; see ``listing.list_folder``.
 
-    Returns:
-        Also ``recorded``: whether any version of the workspace was recorded. Instead of
-        ``modified``, a row has the ``step`` that made this version; ``later`` marks a path that
-        this step creates only later, and ``not_kept`` says why a content was not kept.
+    Instead of ``modified``, a row has the ``step`` that made this version; ``later`` marks a path
+    that is created later, and ``not_kept`` says why a content was not kept.
     """
     found, truncated = _find(versions, folder, step, query.words.strip())
     visible = [entry for entry in found if query.hidden or not _is_hidden(entry, folder)]
@@ -58,13 +56,10 @@ def past_row(versions: FileVersions, path: RelPath, step: int) -> dict[str, Any]
 
 
 def version_rows(versions: FileVersions, path: RelPath) -> dict[str, Any]:
-    """Return the versions of a path, newest first.
+    """Return the versions of a path, newest first; a step's hides the user's before it.
 
-    Returns:
-        ``total`` and ``versions``: each with ``step``, ``by`` (``model`` or ``user``), ``change``
-        (``added``, ``changed`` or ``removed``), ``kind``, ``size``, ``not_kept`` (why its content
-        was not kept), and ``open``: whether it can be opened as of its step. A step's own version
-        hides one that the user made just before.
+    ``by`` is ``model`` or ``user``, ``not_kept`` says why the content was not kept, ``open``
+    whether it can be opened as of its step.
     """
     known = versions.versions(path)
     rows = [_version_row(known, index) for index in range(len(known))]

@@ -16,11 +16,7 @@ _SEARCH_FOLDERS = ("", "output/", "input/")
 
 
 def find_linked_files(workspace: Workspace, words: Sequence[str]) -> dict[str, str]:
-    """Return the words that name an existing file, with percent-encoded paths.
-
-    Words are relative to the workspace, or start with ``/workspace``; a bare name may also be in
-    ``output/`` or ``input/``. Only the first ``MAX_WORDS`` words are used.
-    """
+    """Return the words that name an existing file, with percent-encoded paths."""
     links = {}
     with workspace.open_root(ROOT) as root:
         for word in words[:MAX_WORDS]:

@@ -16,13 +16,7 @@ _KINDS = {end: kind for kind in ("image", "svg") for end in KINDS[kind].extensio
 
 
 def list_pictures(versions: FileVersions) -> dict[str, Any]:
-    """Return the pictures among a run's files.
-
-    Returns:
-        ``files`` in the order of their first versions, and ``more``: the number of files not
-        listed. Each has its percent-encoded ``path``, its ``name``, its preview ``kind``, and its
-        ``versions`` that can be opened, oldest first: ``step``, ``by`` and ``size``.
-    """
+    """Return the pictures among a run's files, in the order of their first versions."""
     found = versions.all_versions(_is_picture)
     first = sorted(found, key=lambda path: found[path][0].step)
     rows = [_row(versions, RelPath.trusted(path)) for path in first[:MAX_FILES]]
