@@ -1,7 +1,4 @@
-"""LLM-in-Sandbox Studio: runs of a model in a sandbox, from Python; see docs/python-api.md.
-
-The names below are the public API, and all else may change. They are imported when first used.
-"""
+"""LLM-in-Sandbox Studio from Python: the public API (docs/python-api.md), imported on first use."""
 
 from typing import TYPE_CHECKING, Any
 

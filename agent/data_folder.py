@@ -18,23 +18,14 @@ _INSTANCE_ID = re.compile(rb"[0-9a-f]{32}")
 
 
 def random_id() -> str:
-    """Return a new id of a run, a comparison or an evaluation, which cannot be guessed.
-
-    It has 16 characters of URL-safe base64 (96 random bits) and never starts with "-": a command
-    line would take it for an option.
-    """
+    """Return an unguessable id of 16 URL-safe characters; a leading "-" would be an option."""
     while (value := secrets.token_urlsafe(12)).startswith("-"):
         pass
     return value
 
 
 class DataFolder(ClosingContext):
-    """A data folder, locked by this process until it is closed or the process ends.
-
-    It is created if missing, and only its owner has access. ``instance_id`` is the same at every
-    start; containers carry it as a label. Raises ``DataFolderLocked`` if another process holds the
-    lock, and ``DataFolderUnusable`` if it cannot be created or written.
-    """
+    """A data folder, locked until it is closed; ``instance_id`` is the same at every start."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -80,10 +71,7 @@ class DataFolder(ClosingContext):
         return parent / "workspace"
 
     def create_sandbox(self, disk: int | None) -> str:
-        """Create a sandbox's folder with an empty workspace and return the sandbox's id.
-
-        ``disk`` is the size of its own disk, which it gets if possible; None for none.
-        """
+        """Create a sandbox's folder, with a disk of this size if possible; return its id."""
         sandbox_id = secrets.token_hex(16)
         folder = self.path / "sandboxes" / sandbox_id
         try:
@@ -126,11 +114,7 @@ def candidate_folders(data: Path) -> list[Path]:
 
 
 def existing_folders(data: Path) -> list[Path]:
-    """Return the data folder, and those of its subfolders for further processes that exist.
-
-    The data folder comes first and again last, so that a search also finds what is moved into it
-    meanwhile.
-    """
+    """Return the data folder and its subfolders; again last, since runs move to it."""
     try:
         slots = [path for path in (data / _SUBFOLDERS).iterdir() if path.name.isdecimal()]
     except FileNotFoundError:
@@ -182,10 +166,7 @@ def _lock_first(places: Iterable[Path], data: Path) -> DataFolder:
 
 
 def lock_unused_subfolders(own: DataFolder) -> Iterator[DataFolder]:
-    """Yield the other candidate folders that were used before and are not locked now.
-
-    Each is locked while the caller handles it; a process that wants one takes the next free one.
-    """
+    """Yield other candidate folders that no process uses, each locked meanwhile."""
     within = own.path.parent.name == _SUBFOLDERS
     for path in candidate_folders(own.path.parent.parent if within else own.path)[1:]:
         if not (path / "instance").is_file():

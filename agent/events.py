@@ -1,9 +1,7 @@
-"""The events of a run, as typed records in order.
+"""The events of a run: everything that reaches the model or the user.
 
-A run is a sequence of rounds. Each begins with ``run_started`` or, after a follow-up
-message, ``run_continued``, and ends in exactly one ``run_ended``. Everything that reaches
-the model or the user is an event; everything else shown (steps, totals, states) is reduced
-from the events (``agent.runs.state``).
+A round begins with ``run_started`` or ``run_continued`` and ends in exactly one ``run_ended``.
+Everything else shown (steps, totals, states) is reduced from the events (``agent.runs.state``).
 """
 
 import json
@@ -46,11 +44,7 @@ Network = Annotated[
 _EARLIER_NETWORK = {"True": "open", "False": "none"}
 SandboxOrigin = Literal["new", "restarted", "recreated"]
 Verdict = Literal["same", "volatile", "unverified", "differs"]
-"""How a replayed step compares with the recorded one, from best to worst.
-
-``volatile`` means that only parts differ that differ in every execution, such as times;
-``unverified`` that it cannot be told.
-"""
+"""How a replayed step compares, from best to worst; ``volatile`` parts differ in every run."""
 Decision = Literal["allowed", "edited", "denied"]
 """What the user decided on a call that waited for approval."""
 ApprovalReason = Literal["every", "network", "delete", "install", "long", "unclear"]
@@ -149,11 +143,7 @@ class RunContinued(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forked(_Event):
-    """The run is a fork: the events before this one are a copy of its parent's.
-
-    It ends a round that was cut off in the copy. A ``run_continued`` follows, whose text is empty
-    where the conversation goes on without a message.
-    """
+    """The run is a fork: the events before are its parent's. A ``run_continued`` follows."""
 
     parent: str  # the forked run
     step: int  # the last that was copied
@@ -180,11 +170,7 @@ class Preparing(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxReady(_Event):
-    """The sandbox accepts commands.
-
-    It is ``restarted`` after a stop with its installed software, or ``recreated``: a new container
-    on the old files.
-    """
+    """The sandbox accepts commands; a ``recreated`` one has lost its installed software."""
 
     sandbox: str
     seconds: float
@@ -213,10 +199,7 @@ class ReasoningDelta(_StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextDelta(_StepEvent):
-    """More of the model's text, which turns out to be reasoning in rare cases.
-
-    ``ModelAnswered`` says what is text and what is reasoning.
-    """
+    """More of the model's text; ``ModelAnswered`` says whether it was reasoning after all."""
 
     text: str
     kind: Literal["text_delta"] = "text_delta"
@@ -252,11 +235,7 @@ class Notice(_StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelAnswered(_StepEvent):
-    """A complete model turn.
-
-    ``tokens`` are the turn's token ids, for the trainer, and ``opaque`` is what the API gave to be
-    given back; neither is sent to subscribers (``without_unshown``).
-    """
+    """A complete model turn; ``tokens`` and ``opaque`` are not sent to subscribers."""
 
     text: str
     reasoning: str
@@ -402,11 +381,7 @@ class PicturesDropped(_StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryStarted(_StepEvent):
-    """The model is asked to summarise older steps, to free space in its context.
-
-    The request holds the conversation up to the end of these steps, then ``instruction``;
-    ``step`` needs the space.
-    """
+    """The model is asked, with ``instruction``, to summarise older steps: ``step`` needs space."""
 
     first_step: int  # to be replaced, to ``last_step``
     last_step: int
@@ -416,10 +391,7 @@ class SummaryStarted(_StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryEnded(_StepEvent):
-    """A summary replaces older steps in the conversation, or could not be made.
-
-    The steps themselves stay in the journal.
-    """
+    """A summary replaces older steps in the conversation, or could not be made."""
 
     first_step: int
     last_step: int
@@ -595,10 +567,7 @@ def event_adapter() -> TypeAdapter[Any]:
 
 
 def encode(event: Event) -> bytes:
-    """Return the event as one line of JSON, without the newline.
-
-    A lone surrogate, as a task from a command line may contain, becomes ``�``.
-    """
+    """Return the event as a line of JSON, without the newline; a lone surrogate becomes ``�``."""
     try:
         return event_adapter().dump_json(event)
     except PydanticSerializationError:
@@ -616,10 +585,7 @@ def decode(line: bytes) -> JournalEvent:
 
 
 def without_unshown(line: bytes) -> bytes:
-    """Return an event's line without what is never shown: token ids and opaque parts.
-
-    They can take most of a model turn's bytes.
-    """
+    """Return an event's line without what is never shown: token ids and opaque parts."""
     if not any(mark in line for mark in _UNSHOWN):
         return line
     event = decode(line)

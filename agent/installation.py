@@ -1,8 +1,4 @@
-"""Files shipped next to the packages, and commands for this installation.
-
-A checkout has the files at its top level. ``pip install`` puts them below the environment's
-``share/``, ``pip install --target`` next to the packages.
-"""
+"""Files shipped beside the packages or below the environment's ``share/``, and install commands."""
 
 import shlex
 import sys

@@ -69,11 +69,7 @@ def with_turn_tokens(limits: Limits, tokens: int | None) -> Limits:
 
 
 def adapt_to_model(limits: Limits, model: Model) -> Limits:
-    """Return limits adapted to a model: a conversation within its known context.
-
-    The built-in model gets few steps, short answers and no reminders: if it does not know a
-    task, it answers in plain text, and that ends the round.
-    """
+    """Return limits within the model's context; the built-in model gets few, short steps."""
     if not isinstance(model, BuiltinModel):
         passport = passport_of(model)
         context = passport.context_tokens if passport else None

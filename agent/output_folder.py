@@ -11,10 +11,7 @@ RESULT_NAMES = ("files", "journal.jsonl", "trajectory.json")
 
 
 def check_folder(folder: Path, *, overwrite: bool = False) -> None:
-    """Check that a run's results can be written to a folder; create it if missing.
-
-    Unless ``overwrite``, it must not hold the results of another run. Other files in it are kept.
-    """
+    """Check that results can be written to a folder, which is created; other files are kept."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         results = find_results(folder)

@@ -1,7 +1,4 @@
-"""The fields of a ``RunSpec``: what their values must be, and how each interface reads them.
-
-Light, so that the command line knows its options before it imports what carries out a run.
-"""
+"""The fields of a ``RunSpec`` and their values; light, since the command line starts with it."""
 
 import argparse
 from collections.abc import Callable

@@ -1,7 +1,4 @@
-"""Parsers of setting values.
-
-Each raises ``ValueError`` with the expected form, worded to follow “but must be”.
-"""
+"""Parsers of setting values; a ``ValueError`` has the expected form, after “but must be”."""
 
 import re
 from collections.abc import Callable

@@ -1,8 +1,4 @@
-"""The settings, and the only module that reads the environment.
-
-Each field of ``Settings`` is one variable with its key, default and one line of documentation;
-the table in docs/settings.md is generated from them.
-"""
+"""The settings, from which docs/settings.md is generated; only they read the environment."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -334,10 +330,9 @@ def load(environment: Mapping[str, str] | None = None) -> Settings:
 
 
 def read_env_file() -> dict[str, str]:
-    """Return the variables of the settings file; none without one.
+    """Return the variables of the file ``STUDIO_ENV_FILE``, else of a checkout's ``.env``.
 
-    It is the file that ``STUDIO_ENV_FILE`` names, else ``.env`` in a checkout. ``.env`` in the
-    working directory is not read: a stranger's could send the API key to another endpoint.
+    Not of the working directory's: a stranger's could send the API key to another endpoint.
     """
     named = os.environ.get("STUDIO_ENV_FILE", "")
     path = parse_path(named) if named else find_in_checkout(".env")
