@@ -1,7 +1,4 @@
-"""Web application: page, HTTP routes and access control.
-
-Imports neither docker nor openai.
-"""
+"""Web application: page, HTTP routes and access control. Imports neither docker nor openai."""
 
 from sandbox_ui.gradio_import import skip_type_stubs
 

@@ -1,7 +1,4 @@
-"""The commands ``password NAME`` and ``token LABEL``: create credentials.
-
-``python -m sandbox_ui`` in a checkout; an installed package has them as ``llm-in-sandbox-studio``.
-"""
+"""The commands ``password NAME`` and ``token LABEL``: create credentials, in a checkout."""
 
 import argparse
 import getpass

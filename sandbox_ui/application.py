@@ -231,11 +231,7 @@ class Services:
 def create_app(
     settings: Settings, provider: StudioSandboxProvider, previews_at_start: bool = True
 ) -> FastAPI:
-    """Create the ASGI application; serve it with a single worker.
-
-    On exit the server sets ``app.state.closing``, which ends all event streams.
-    ``previews_at_start``: the first preview does not wait for its worker process.
-    """
+    """Create the ASGI application; serve it with one worker, which sets ``app.state.closing``."""
     services = Services.from_settings(settings, provider, previews_at_start)
     identities = services.identities
     app = FastAPI(lifespan=services.lifespan, docs_url=None, redoc_url=None, openapi_url=None)
