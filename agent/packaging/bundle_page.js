@@ -87,11 +87,7 @@ function laterModules({ metafile }) {
   return new Set(entries.filter((path) => path && ![MAIN, "core/event_stream.js"].includes(path)).map((path) => join(STATIC, path)));
 }
 
-/**
- * Let modules that are imported on demand import the main module, which is there by then. So all of
- * them share the same part of it, one chunk: esbuild makes a chunk for each set of modules with a
- * common user, and without this the page would load about 14.
- */
+/** Let modules that are imported on demand import the main module, so that they share one chunk of it instead of about 14. */
 function importMain(bundler, modules) {
   bundler.onLoad({ filter: /\.js$/ }, ({ path }) => {
     if (!modules.has(path)) return undefined;

@@ -75,10 +75,7 @@ class TokenChart {
     this.redraw();
   }
 
-  /**
-   * Draw a panel, or all of them (null): all have the same axis, so that their bars can be compared.
-   * The top of an axis is a round number, so a new step rarely changes it, and the others stay.
-   */
+  /** Draw a panel, or all (null), with the same axis, so that bars can be compared; its top is a round number, which rarely changes. */
   async redraw(changed = null) {
     await this.styles;
     const panels = [...this.panels.values()].filter(({ data }) => data.info);

@@ -14,10 +14,7 @@ export const PARTS = [
   { key: "generated", label: "Generated", short: "Generated", help: "Tokens that the model wrote, including its reasoning." },
 ];
 
-/**
- * The parts of a step's bar, which add up to its prompt and answer; null if its usage is unknown.
- * What came from the environment is new: a cache holds it only after a retry.
- */
+/** The parts of a step's bar, prompt and answer; null if its usage is unknown. The environment's tokens are new: only a retry finds them cached. */
 export function partsOf({ prompt, cached, environment, generated }) {
   if (prompt === null) return null;
   const fromCache = Math.min(cached ?? 0, prompt);

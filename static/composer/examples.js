@@ -8,10 +8,7 @@ import { hasEndpoint } from "../core/preferences.js";
 import { apiUrl, showRun, emit, on, currentRun } from "../core/event_stream.js";
 import { fetchJson } from "../core/loading/fetch.js";
 
-/**
- * Send an example's task without changing the text box; start a new run if one is shown.
- * `play` plays its demonstration, whatever model is connected.
- */
+/** Send an example's task without changing the text box; start a new run if one is shown. `play` plays its demonstration, whatever model is connected. */
 export function runExample({ task }, { play = false } = {}) {
   if (currentRun.started) showRun(null);
   emit("send", { text: task, play });

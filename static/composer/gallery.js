@@ -24,10 +24,7 @@ export function fetchRecordings() {
 /** The name of an example's recording. */
 export const recordingName = (example) => example.demonstration || example.title.toLowerCase().split(" ").join("-");
 
-/**
- * A picture of what an example makes. It moves while `mover`, by default the picture, has the
- * pointer or the focus; on a touch screen, while it is in view.
- */
+/** A picture of what an example makes. It moves while `mover`, by default the picture, has the pointer or the focus; on a touch screen, while it is in view. */
 export function examplePicture(name, { mover = null, moving = true } = {}) {
   const image = h("img", {
     class: "picture",

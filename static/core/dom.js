@@ -42,10 +42,7 @@ const ICONS = {
   fullscreen: "M9.5 2.5h4v4M6.5 13.5h-4v-4M13 3 9 7M3 13l4-4",
 };
 
-/**
- * Create an element with attributes (`on…` are listeners) and children; strings become text. A button
- * submits no form unless its type says so.
- */
+/** Create an element with attributes (`on…` are listeners) and children; strings become text. A button submits no form unless its type says so. */
 export function h(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   if (tag === "button") element.setAttribute("type", "button");
@@ -214,10 +211,7 @@ export async function scrollToElement(element, scroller, isTarget) {
   }
 }
 
-/**
- * Text that is appended to at constant cost, in chunks of a few kilobytes. Beyond `maxLength`
- * characters the oldest chunks are removed, and `onTrim` receives the number removed.
- */
+/** Text that is appended to at constant cost. Beyond `maxLength` characters the oldest chunks are removed, and `onTrim` receives their length. */
 export class GrowingText {
   constructor(element, { maxLength = 200_000, onTrim = /** @type {(trimmed: number) => void} */ (() => {}) } = {}) {
     this.element = element;

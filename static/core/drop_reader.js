@@ -16,10 +16,7 @@ export function fromFiles(files, folder) {
   return { items, folders: [], name: commonFolder(files.map((file) => file.webkitRelativePath)) };
 }
 
-/**
- * The contents of a drop or the clipboard, including folders. Call it synchronously in the event
- * handler: the data is unavailable afterwards.
- */
+/** The contents of a drop or the clipboard, including folders. Call it synchronously in the event handler: the data is unavailable afterwards. */
 export function fromTransfer(transfer, folder) {
   const folders = [];
   const files = [];
@@ -67,10 +64,7 @@ function commonFolder(paths) {
   return first && paths.every((path) => path.startsWith(`${first}/`)) ? first : "";
 }
 
-/**
- * Files and images of a paste event, which is handled if there are any. If the clipboard also has
- * text, the text is pasted.
- */
+/** Files and images of a paste event, which is handled if there are any. If the clipboard also has text, the text is pasted. */
 export function pastedFiles(event) {
   const { files, types } = event.clipboardData ?? {};
   if (event.defaultPrevented || !files?.length || types.includes("text/plain")) return [];

@@ -100,10 +100,7 @@ function onConnected() {
   setOffline(false);
 }
 
-/**
- * Handle a lost stream, which the browser reconnects automatically. Ping the server at once, to
- * report only a server that is unreachable.
- */
+/** Handle a lost stream, which the browser reconnects automatically. Ping the server at once, to report only a server that is unreachable. */
 function onDisconnected() {
   offlineTimer ||= setTimeout(async () => {
     const timer = offlineTimer;

@@ -10,10 +10,7 @@ const views = new Map(); // name → { parameter, label, styles, load }
 let shown = null; // { name, id }
 let page = null; // what `load` made, once loaded
 
-/**
- * Register a view: `parameter` holds its id in the URL, `styles` are its style sheets, and
- * `load(id, place, { onGone })` shows it in `place` and returns an object with `close()`.
- */
+/** Register a view: its id's URL `parameter`, its style sheets `styles`; `load(id, place, { onGone })` shows it and returns an object with `close()`. */
 export function registerView(name, { parameter, label, styles, load }) {
   views.set(name, { parameter, label, styles, load });
 }

@@ -7,10 +7,7 @@ import { Highlights, matchRanges, toRange } from "../core/widgets/highlights.js"
 const MAX_SHOWN = 60_000; // characters of one text; the rest is shown on request
 const MAX_MATCHES = 1000;
 
-/**
- * A foldable part with one or more texts, each `{title, text}`; text is never interpreted. The
- * `pictures` below them, each `{name, url}`, are folded.
- */
+/** A foldable part with one or more texts, each `{title, text}`; text is never interpreted. The `pictures` below them, each `{name, url}`, are folded. */
 export class Section {
   constructor({ title, note = "", texts, open = false, level = "", pictures = [] }) {
     this.texts = texts;

@@ -11,10 +11,7 @@ export const PACES = [
 /** The pace of a name; the first one if there is none of this name. */
 export const paceNamed = (name) => PACES.find((pace) => pace.name === name) ?? PACES[0];
 
-/**
- * The seconds from the first moment to each, with no pause longer than `longestPause`. A time that
- * is missing or lies before its predecessor, as after a change of the clock, counts as no pause.
- */
+/** The seconds from the first moment to each, no pause longer than `longestPause`; a missing or earlier time counts as no pause. */
 export function offsetsOf(times, longestPause = Infinity) {
   let offset = 0;
   let before = times[0];
@@ -26,10 +23,7 @@ export function offsetsOf(times, longestPause = Infinity) {
   });
 }
 
-/**
- * Maps wall time to the moments of a recording. All methods take `now`, the wall time in
- * milliseconds (such as `performance.now()`), so the clock itself reads no time.
- */
+/** Maps wall time to the moments of a recording; all methods take the time `now` in milliseconds, such as `performance.now()`. */
 export class PlaybackClock {
   #times;
   #offsets;

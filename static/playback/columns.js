@@ -10,10 +10,7 @@ export function stepsPerColumn(count) {
   return steps;
 }
 
-/**
- * What a column shows of its steps ({ seconds, used, failed }): the longest one's height, the
- * strongest use, and whether one failed.
- */
+/** What a column shows of its steps ({ seconds, used, failed }): the longest one's height, the strongest use, and whether one failed. */
 export function columnOf(steps) {
   return {
     height: Math.sqrt(Math.max(0, ...steps.map(({ seconds }) => seconds || 0))),

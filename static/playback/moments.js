@@ -2,10 +2,7 @@
 
 const DELTAS = new Set(["reasoning_delta", "text_delta", "call_delta", "tool_output"]);
 
-/**
- * The indexes of the events to go to: of successive pieces of one text only the last, and not
- * the end of the step, which is the step itself.
- */
+/** The indexes of the events to go to: of successive pieces of one text only the last, and not the end of the step, which is the step itself. */
 export function momentsOf(events) {
   const moments = [];
   events.forEach((event, index) => {

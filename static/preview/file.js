@@ -93,10 +93,7 @@ export class PreviewFile {
     return runApiUrl(`${what}/${this.path}`, { v: this.version, ...at, ...compared, ...options });
   }
 
-  /**
-   * Return the server's view with these options; throws an Error with its message on refusal.
-   * Never settles once another file is shown.
-   */
+  /** Return the server's view with these options; throws an Error with its message on refusal. Never settles once another file is shown. */
   async ask(options = {}) {
     const { signal } = this.controller;
     const response = fetchJson(this.view(options), this.fetchOptions);

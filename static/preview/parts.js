@@ -66,10 +66,7 @@ export function onTabKeys(list, keys, open) {
 export const tab = (selected, onclick, attributes, ...children) =>
   h("button", { role: "tab", "aria-selected": String(selected), tabindex: selected ? "0" : "-1", onclick, ...attributes }, ...children);
 
-/**
- * Call `show(note)` with an element once an operation exceeds the threshold.
- * Returns a function that ends it; `show` is not called afterwards.
- */
+/** Call `show(note)` with an element once an operation exceeds the threshold. Returns a function that ends it; `show` is not called afterwards. */
 export function showProgress(verb, show) {
   const began = performance.now();
   const seconds = h("span", { class: "num", "aria-hidden": "true" });

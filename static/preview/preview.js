@@ -15,10 +15,7 @@ const AGE_REFRESH_MS = 20_000; // ms between updates of the file's displayed age
 /** @typedef {{ onMove?: (by: number) => void, onClose?: () => void, changedIn?: (path: string, until: number) => number | undefined }} PreviewHandlers */
 
 export class Preview {
-  /**
-   * `onMove(by)` opens the next file (1) or the previous one (-1); without it there are no arrows.
-   * `changedIn(path, until)` returns the last step up to `until` that changed a file, if any.
-   */
+  /** `onMove(by)` opens the next (1) or previous (-1) file; `changedIn(path, until)` returns the last step up to `until` that changed a file. */
   constructor(element, { onMove, onClose, changedIn } = /** @type {PreviewHandlers} */ ({})) {
     this.element = element;
     this.onMove = onMove;
@@ -68,10 +65,7 @@ export class Preview {
     this.tools.replaceChildren();
   }
 
-  /**
-   * Show a file, or reload the current one if it changed. `step` shows it as of that step,
-   * `compared` how the step changed it, or how it changed since the step `base`.
-   */
+  /** Show a file, or reload it if it changed: as of `step`, or `compared`: how the step changed it, or how it changed since the step `base`. */
   show(path, entry = null, step = null, compared = false, base = null) {
     const same = path === this.path && step === this.file.step && compared === this.file.compared && base === this.file.base;
     if (same && (!entry || sameContent(this.file.entry, entry))) return undefined;

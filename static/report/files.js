@@ -11,10 +11,7 @@ const nameOf = (path) => path.slice(path.lastIndexOf("/") + 1);
 const after = (step) => (step === null || step === undefined ? Infinity : Number(step));
 
 export class RecordedFiles {
-  /**
-   * `files` are { path, versions }, the versions { step, kind, size, content } in order, where a
-   * deleted file has the kind null; `contents` are { kind, type, lines } by their ids.
-   */
+  /** `files` are { path, versions: [{ step, kind, size, content }] }, with the kind null where deleted; `contents` are { kind, type, lines } by id. */
   constructor(files, contents, began) {
     this.files = files;
     this.contents = contents;

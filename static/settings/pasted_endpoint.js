@@ -21,10 +21,7 @@ const SDKS = [
   { pattern: /\b(?:Async)?Anthropic\(/, url: "https://api.anthropic.com/v1" },
 ];
 
-/**
- * The endpoint that a pasted text describes: `baseUrl`, `apiKey` and `model`, each empty where it is not
- * in the text; null for any other text, such as an ordinary URL.
- */
+/** The endpoint that a pasted text describes: `baseUrl`, `apiKey` and `model`, empty where missing; null for other texts, such as an ordinary URL. */
 export function parsePastedEndpoint(pasted) {
   const text = pasted.slice(0, MAX_LENGTH).trim();
   const found = /^\$?\s*curl\b/.test(text) ? fromCurl(text) : (fromSnippet(text) ?? fromVariables(text));

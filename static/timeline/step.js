@@ -57,10 +57,7 @@ const APPLY = {
 const identify = ({ kind, at }) => `${kind} ${at}`;
 
 export class Step {
-  /**
-   * `view` is the thread that shows the step: its `run`, whether all steps are `expanded`, future
-   * ones included, and whether its steps are `anchored`: places in the page's URL.
-   */
+  /** `view` is the thread that shows the step: its `run`, whether all steps are `expanded`, and whether they are `anchored` in the page's URL. */
   constructor(number_, view) {
     this.number = number_;
     this.view = view;
@@ -212,10 +209,7 @@ export class Step {
     this.body = shown;
   }
 
-  /**
-   * Show the step as it was after some of its events: `next` follow those that are shown, or
-   * with `again` are the first ones. `showAll` shows the rest.
-   */
+  /** Show the step as it was after some of its events: `next` follow those that are shown, or with `again` are the first ones. `showAll` shows the rest. */
   showPart(next, again) {
     const { used } = this;
     if (again) {
@@ -254,10 +248,7 @@ export class Step {
     }
   }
 
-  /**
-   * Show the summary as text only. Opening or closing one of a page's `<details>` takes the browser
-   * longer the more there are, so a step far from the viewport must not have any.
-   */
+  /** Show the summary as text only: each `<details>` of a page slows opening one, so a step far from the viewport must not have any. */
   hide() {
     if (this.outline || this.body.contains(document.activeElement)) return;
     const { summary } = this;

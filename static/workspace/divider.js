@@ -4,10 +4,7 @@ import { writeStored, readStored } from "../core/local_storage.js";
 
 const STEP = 2; // percent per arrow key
 
-/**
- * Make an element (role=separator) divide `frame`; the share of the first panel, in percent, is
- * stored in the frame's variable `--<name>`.
- */
+/** Make an element (role=separator) divide `frame`; the share of the first panel, in percent, is stored in the frame's variable `--<name>`. */
 export function mountDivider(element, frame, name, { min, max, initial }) {
   const vertical = element.getAttribute("aria-orientation") === "vertical";
   let share = null;

@@ -7,10 +7,7 @@ const REPEATABLE = new Set(["GET", "HEAD", "PUT", "PATCH"]); // a second request
 const UNREACHABLE = "The server cannot be reached. Try again.";
 const INTERRUPTED = "The connection was lost before the server answered. Try again if this was not done.";
 
-/**
- * `fetch` with retries if the connection fails: browsers abort requests when the machine's
- * networks change, as when a container starts.
- */
+/** `fetch` with retries if the connection fails: browsers abort requests when the machine's networks change, as when a container starts. */
 export const fetchWithRetry = (url, options) => repeated(() => source.fetch(url, options), options?.signal);
 
 async function repeated(request, signal) {

@@ -57,11 +57,7 @@ export class Run {
     return this.canEdit && this.moment === null;
   }
 
-  /**
-   * Show the run as of a moment: after `step`, or within it after the event with the index
-   * `event` (else null), with the files as they were after the step `files`,
-   * at the time `at` of that event. null shows it as it is now.
-   */
+  /** Show the run after `step`, or within it after the event with the index `event`, with the files of the step `files`, `at` a time; null for now. */
   showMoment(moment) {
     this.moment = moment;
     this.emit("moment", moment);
@@ -89,10 +85,7 @@ export class Run {
     for (const listener of this.#listeners.get(name) ?? []) listener(data);
   }
 
-  /**
-   * Take in a message of the run's stream: its "state", the events that followed ("message"), or
-   * what the user may do ("read_only"; "editable" when the run was taken over from another process).
-   */
+  /** Take in a message of the run's stream: its "state", events ("message"), or what the user may do ("read_only"; "editable" when taken over). */
   receive(kind, data) {
     if (kind === "state") this.#onState(data);
     else if (kind === "message") this.#onEvents(data);

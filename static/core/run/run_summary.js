@@ -121,10 +121,7 @@ export function highlightTerms(text, searched) {
   return text.split(new RegExp(`(${terms.join("|")})`, "i")).map((part, at) => (at % 2 ? h("mark", {}, part) : part));
 }
 
-/**
- * Edit a title in place; `save` receives the new one and may fail. Enter and blur save,
- * Escape cancels.
- */
+/** Edit a title in place; `save` receives the new one and may fail. Enter and blur save, Escape cancels. */
 export function editTitle(element, title, save) {
   const field = h("input", { class: "renaming", value: title, maxlength: "200", "aria-label": "Title", dir: "auto" });
   const before = [...element.childNodes];

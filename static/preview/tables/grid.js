@@ -14,10 +14,7 @@ const OVERSCAN = 6; // rows rendered beyond the edge
 const IDLE_MS = 60; // ms of idle time before rows are requested
 let grids = 0;
 
-/**
- * A scrollable table. `ask(options)` requests data from the server: `start` with `sort` and
- * `descending`, `cell`, `area` or `statistics`. `first` is the page that also describes the columns.
- */
+/** A scrollable table. `ask(options)` requests data: `start` with `sort` and `descending`, `cell`, `area` or `statistics`; `first` describes the columns. */
 export class Grid {
   constructor(first, ask, label) {
     this.ask = ask;

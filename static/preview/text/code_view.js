@@ -30,10 +30,7 @@ export async function loadCodeMirror() {
 /** Whether all lines of a text are short enough to be wrapped. */
 export const canWrap = (text) => !LONG_LINE.test(text);
 
-/**
- * Extensions of any view: `label` names it for screen readers, `wrap` wraps lines, `language` is a
- * compartment for `loadLanguage`.
- */
+/** Extensions of any view: `label` names it for screen readers, `wrap` wraps lines, `language` is a compartment for `loadLanguage`. */
 export function viewExtensions(library, { label, wrap, language }) {
   const { EditorState, EditorView } = library;
   return [

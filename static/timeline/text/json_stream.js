@@ -10,10 +10,7 @@ export function isObject(json) {
   }
 }
 
-/**
- * Reads the string fields of a JSON object from chunks, each character once.
- * `onText(name, text)` receives the text appended to a field.
- */
+/** Reads the string fields of a JSON object from chunks, each character once. `onText(name, text)` receives the text appended to a field. */
 export class ArgumentReader {
   constructor(onText) {
     this.onText = onText;

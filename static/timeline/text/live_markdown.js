@@ -7,10 +7,7 @@ const TOKEN = /`{3,}|~{3,}|`|\$\$|\\\[|\\\]|\n/g;
 const PARTIAL_TOKEN = /[`~$\\]+$/; // may be the start of a token
 const FORMULA_END = { $$: "$$", "\\[": "\\]" };
 
-/**
- * Text in blocks. The current block is shown as source, except that a display formula appears
- * as code without its delimiters.
- */
+/** Text in blocks. The current block is shown as source, except that a display formula appears as code without its delimiters. */
 export class LiveMarkdown {
   constructor(element) {
     this.element = element;
