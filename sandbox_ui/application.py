@@ -231,7 +231,7 @@ class Services:
 def create_app(
     settings: Settings, provider: StudioSandboxProvider, previews_at_start: bool = True
 ) -> FastAPI:
-    """Create the ASGI application; serve it with one worker, which sets ``app.state.closing``."""
+    """Create the ASGI application, for one worker; at exit, ``closing`` ends its streams."""
     services = Services.from_settings(settings, provider, previews_at_start)
     identities = services.identities
     app = FastAPI(lifespan=services.lifespan, docs_url=None, redoc_url=None, openapi_url=None)

@@ -1,4 +1,4 @@
-"""Removes what a node's process left behind, once that process has closed its standard input."""
+"""Removes what a node's process leaves behind: it holds our standard input, until it ends."""
 
 import os
 import shutil
@@ -21,7 +21,7 @@ def main(arguments: list[str]) -> None:
 
 
 def remove_leftovers(data: Path, host: str, runtime_dir: str) -> None:
-    """Remove the containers, networks and runs of an unlocked data folder."""
+    """Remove a data folder's containers, networks and runs once its process has ended."""
     from agent.data_folder import DataFolder
     from agent.errors import DataFolderLocked
     from agent.sandbox.docker import lifecycle

@@ -147,7 +147,7 @@ class Cluster:
                 self.give_back(node)
 
     def take(self, stop: Stop, wanted: Node | None = None) -> Node | None:
-        """Wait for a free sandbox and count it as busy; return its node, None if stopped first."""
+        """Wait for a free sandbox, or for the ``wanted`` node if it is there; None if stopped."""
         with stop.on_set(self._wake):
             return self._take(stop, wanted)
 

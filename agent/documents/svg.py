@@ -1,4 +1,4 @@
-"""SVG drawings: size and references; refuses those whose references multiply their elements."""
+"""SVG drawings: their size and what they load; those that repeat elements too often are refused."""
 
 import re
 import zlib

@@ -165,7 +165,7 @@ def _extract_in_subprocess(file: BinaryIO, name: str, kind: str) -> Document:
 
 
 def read_pdf(raw: bytes) -> tuple[str, int]:
-    """Return a PDF's text, with form feeds between pages, and its page count; may crash."""
+    """Return a PDF's text, a form feed between pages, and page count; in the process apart."""
     import pypdfium2
 
     try:

@@ -37,8 +37,8 @@ class Cut:
 
     step: int
     cursor: int
-    state: RunState
-    needs_message: bool
+    state: RunState  # there, without what earlier steps did
+    needs_message: bool  # since the model has answered
     started: RunStarted
     packages: tuple[str, ...]
 

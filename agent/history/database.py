@@ -123,7 +123,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Run a block that writes, with the lock; roll back on ``HistoryUnavailable``."""
+        """Run a block that writes, with the lock; if it raises, nothing was written."""
         with self.lock:
             writer = self._open()
             try:

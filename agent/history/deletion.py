@@ -1,4 +1,4 @@
-"""Deletes runs: renames them at once, then deletes their files, at the next start if it died."""
+"""Deletes runs: renamed at once, their files deleted then; the next start deletes leftovers."""
 
 import os
 import stat

@@ -194,7 +194,7 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Token counts; ``generated`` includes the reasoning; ``reported`` names optional counts."""
+    """Token counts; ``generated`` includes reasoning; ``reported`` names the optional ones sent."""
 
     prompt: int
     generated: int

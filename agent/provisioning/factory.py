@@ -151,7 +151,7 @@ class SandboxFactory:
         self._removals.wait(sandbox_id)
 
     def remove_container(self, sandbox_id: str) -> None:
-        """Remove a sandbox's stopped container, later if the engine is gone."""
+        """Remove a sandbox's stopped container, if the engine is reachable."""
         if self._backend.client is None:
             return
         self._removals.wait(sandbox_id)
@@ -173,7 +173,7 @@ class SandboxFactory:
             _log.warning("%s", error)
 
     def remove_orphans(self) -> None:
-        """Remove folders that belong to no run; call it while none are created."""
+        """Remove folders that belong to no run, while no sandbox is created."""
         data = self._data.path
         for folder in volume.find_orphans(
             data, lambda run: run_sandbox_ids(data, run) if run else all_sandbox_ids(data)

@@ -176,8 +176,8 @@ def open_folder(root: int, path: str) -> int:
 def open_file(folder: int, path: str) -> int:
     """Open a regular file for reading, without waiting for leases (``BlockingIOError``).
 
-    Other types are never opened (``EINVAL``): an ``O_PATH`` handle is checked, then that same file
-    is.
+    Other types are never opened (``EINVAL``): an ``O_PATH`` handle is checked, then that file
+    opened.
     """
     with closing_fd(open_below(folder, path, _PATH_FLAGS)) as handle:
         if not stat.S_ISREG(os.fstat(handle).st_mode):

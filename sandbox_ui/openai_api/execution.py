@@ -28,7 +28,7 @@ _PREVIOUS = "previous_response_id"
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A request that has been read; it continues the response ``previous``, None for no storage."""
+    """A request that was read; ``previous`` is None if its run cannot be continued later."""
 
     parameters: Parameters
     given: ClientInput

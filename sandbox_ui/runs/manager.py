@@ -116,7 +116,7 @@ class RunManager:
     def create_draft(
         self, owner: str = "", comparison: str = "", parent: Parent | None = None
     ) -> str:
-        """Create a run without a task; return its id. It is deleted after a week."""
+        """Create a run without a task; return its id. Unused, it expires in a week."""
         self.admission.check_draft(owner)
         workspace = ""
         try:

@@ -129,7 +129,7 @@ def prepare(wanted: RunRequest, settings: Settings, user: User, *, play: bool = 
 
 
 def model_config(wanted: RunRequest, settings: Settings, user: User) -> ModelConfig:
-    """Return the chosen endpoint; users may choose the operator's, and public ones."""
+    """Return the chosen endpoint; other users may use the operator's, and public ones."""
     if not (user.operator or settings.base_url.strip()):
         # The environment's key is meant for the SDK's default endpoint. Any user may enter that
         # URL, but the operator has not offered the key to them.

@@ -14,7 +14,7 @@ from agent.util.stop import Stop
 DEFAULT_TEMPERATURE = 0.2
 DEFAULT_TOP_P = 0.95
 TOKENS_PER_REQUEST = 8
-"""Small, as responses are whole: the stream omits ids of partial characters."""
+"""Tokens per whole response: a stream omits ids of tokens that form a character together."""
 
 _REPLACEMENT_CHARACTER = "\ufffd"
 

@@ -144,7 +144,7 @@ class Proxy:
         self._reserved.discard(network.address)
 
     def suspend_network(self, network: SandboxNetwork) -> None:
-        """Remove the network of a stopped sandbox; reserve its addresses for a restart."""
+        """Remove the network that a stopped sandbox has left; reserve its addresses."""
         self._reserved.add(network.address)
         self._disconnect_and_remove(network)
 

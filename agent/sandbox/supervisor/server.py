@@ -310,7 +310,7 @@ class Supervisor:
                     job.exit_code = code if code >= 0 else 128 - code
 
     def _handle_shell_exit(self, command: Command) -> Activity:
-        """Finish the command whose shell exited, or retry it once."""
+        """Finish the command whose shell exited, or retry it if it never began."""
         if not command.has_begun:
             if command.attempts > 1:
                 self._bash.delete_state()

@@ -32,7 +32,7 @@ class CopyReport:
 
 
 def copy_in(workspace: Workspace, source: Path, folder: RelPath = ROOT) -> CopyReport:
-    """Copy a host file or folder into the workspace; links inside could expose more: left out."""
+    """Copy a host file or folder into the workspace; links inside the folder are left out."""
     report = CopyReport()
     try:
         resolved = source.resolve(strict=True)

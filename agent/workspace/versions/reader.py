@@ -67,8 +67,8 @@ class NodeReader:
     ) -> tuple[Node, Fingerprint | None]:
         """Read a node without following links or blocking; return its mark (``fingerprint``).
 
-        Without a mark it must be read again. What changed after ``until`` (ns) counts as not
-        stored.
+        Without a mark it must be read again. What changed after ``until`` (in ns) is recorded as
+        not stored.
         """
         kind = _KINDS.get(stat.S_IFMT(info.st_mode), "device")
         mode = stat.S_IMODE(info.st_mode)
