@@ -165,7 +165,7 @@ def _extract_in_subprocess(file: BinaryIO, name: str, kind: str) -> Document:
 
 
 def read_pdf(raw: bytes) -> tuple[str, int]:
-    """Return a PDF's text, a form feed between pages, and page count; in the process apart."""
+    """Return a PDF's text, form feeds between pages, and page count; in a separate process only."""
     import pypdfium2
 
     try:

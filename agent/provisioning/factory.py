@@ -137,7 +137,7 @@ class SandboxFactory:
             return self._create(folder.sandbox, network=network, memory=folder.memory), "new"
 
     def empty_workspace(self, sandbox_id: str) -> None:
-        """Empty a sandbox's workspace in a new container, whose root may remove all."""
+        """Empty a sandbox's workspace as root, in a new container."""
         if self._backend.client is None:
             raise EngineError(
                 "The container engine, which is needed to remove the files, cannot be reached."

@@ -72,7 +72,7 @@ class StagingFolder:
             remove_tree(here, name)
 
     def clean_up(self, now: float | None = None, *, exclusive: bool = True) -> None:
-        """Remove leftovers, expired uploads and removals; ``exclusive`` if no one writes."""
+        """Remove leftovers, and what expired; if ``exclusive``, also files being written."""
         now = time.time() if now is None else now
         if not self.folder.exists():
             return

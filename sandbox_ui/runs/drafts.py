@@ -33,7 +33,7 @@ class Draft:
 
 
 class DraftList:
-    """Finds and describes drafts; one's own disk is mounted only if it has changed. Thread-safe."""
+    """Finds and describes drafts; mounts a draft's disk only if that changed. Thread-safe."""
 
     def __init__(self, data: Path, own: OwnChanges | None = None) -> None:
         self._data = data

@@ -30,7 +30,7 @@ def create_anthropic_client(
 
 
 class _Client(anthropic.AsyncAnthropic):
-    """A client that sends only necessary headers; gateways expect the key in one or the other."""
+    """A client that sends only necessary headers; gateways expect the key in one of two."""
 
     @property
     def auth_headers(self) -> dict[str, str]:

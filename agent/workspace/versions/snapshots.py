@@ -235,7 +235,7 @@ class SnapshotTracker:
             now[path] = Node("folder", mode=known.mode, stored=False, reason=why)
 
     def _current_node(self, folder: int, path: str, name: str, info: os.stat_result) -> Node:
-        """Return a path's node; read it only if its mark changed, but its size not."""
+        """Return a path's node; read it only if its mark, but not its size, changed."""
         self._note_hard_links(path, info)
         seen = self._cache.get(path)
         if seen is not None and seen[0] == fingerprint(info):
