@@ -164,20 +164,23 @@ class ExperimentManager:
     def describe(self, experiment: str) -> dict[str, Any]:
         """Return an experiment as JSON values, with all tasks and cells, for its owner."""
         live = self.catch_up(experiment)
-        described = live.describe(self._summaries(live), running=self.is_running(live))
-        return described | self._activity(live, described)
+        with live.reading:
+            running = self.is_running(live)
+            described = live.describe(self._summaries(live), running=running)
+            return described | self._activity(live, described)
 
     def overview(
         self, experiment: str, *, fresh: bool = True, listed: bool = False
     ) -> dict[str, Any]:
         """Return an experiment without its tasks and cells; see ``known_overview``."""
         live = self.catch_up(experiment)
-        running = self.is_running(live)
-        described = live.known_overview(running=running, fresh=fresh, listed=listed)
-        if described is None:
-            whole = live.describe(self._summaries(live), running=running)
-            described = without_cells(whole)
-        return described | self._activity(live, described)
+        with live.reading:
+            running = self.is_running(live)
+            described = live.known_overview(running=running, fresh=fresh, listed=listed)
+            if described is None:
+                whole = live.describe(self._summaries(live), running=running)
+                described = without_cells(whole)
+            return described | self._activity(live, described)
 
     def published(
         self, experiment: str, shown: Mapping[str, Any], k: int | None = None
@@ -226,7 +229,9 @@ class ExperimentManager:
         if live.observed is not None:
             running = self.is_running(live)
             places = live.read_further(running=running)
-            live.refresh(places, self._summaries(live, live.runs_at(places)), running=running)
+            with live.reading:
+                summaries = self._summaries(live, live.runs_at(places))
+                live.refresh(places, summaries, running=running)
         return live
 
     def stop(self, experiment: str, member: int | None = None) -> None:
@@ -574,14 +579,16 @@ class ExperimentManager:
 
     def _load(self, live: LiveExperiment, *, running: bool) -> dict[str, Summary | None]:
         """Compute all cells anew; return the summaries of the runs."""
-        summaries = self._summaries(live)
-        live.load(summaries, running=running)
-        return summaries
+        with live.reading:
+            summaries = self._summaries(live)
+            live.load(summaries, running=running)
+            return summaries
 
     def _refresh(self, live: LiveExperiment, places: Collection[Place]) -> None:
         """Compute some cells again, and notify the followers."""
-        summaries = self._summaries(live, live.runs_at(places))
-        live.refresh(places, summaries, running=live.folder.id in self._executions)
+        with live.reading:
+            summaries = self._summaries(live, live.runs_at(places))
+            live.refresh(places, summaries, running=live.folder.id in self._executions)
         live.notify()
 
     def _summaries(

@@ -87,9 +87,9 @@ export class ExperimentPage {
   /** Create the part of an evaluation that asks a model about the runs that the table shows. */
   questions() {
     const { filter } = this.cells;
-    const refresh = async () => this.show({ ...this.experiment, ...(await fetchJson(`${this.url("")}?overview=1`)) });
     return new Questions({
-      onAsk: () => openAskDialog({ url: this.url, filter: filterText(filter.filter), count: filter.shown.filter(({ run }) => run).length, onAsked: refresh }),
+      onAsk: () =>
+        openAskDialog({ url: this.url, filter: filterText(filter.filter), count: filter.shown.filter(({ run }) => run).length, onAsked: () => this.refresh() }),
       onStop: (id) => this.act(`questions/${id}/stop`),
       onResume: (id) => this.act(`questions/${id}/resume`, connectedEndpoint()),
       onValue: (key, value) => filter.choose(key, value),
@@ -196,12 +196,19 @@ export class ExperimentPage {
     this.message.hidden = !text;
   }
 
+  /** Show what it has come to, unless the stream tells it meanwhile: that may be newer. */
+  async refresh() {
+    const before = this.experiment;
+    const overview = await fetchJson(`${this.url("")}?overview=1`);
+    if (this.experiment === before) this.show({ ...before, ...overview });
+  }
+
   /** Ask the server for an action such as "stop", and show its result. */
   async act(path, body = {}) {
     try {
       this.showMessage("");
       await fetchJson(this.url(path), { method: "POST", body: JSON.stringify(body) });
-      this.show({ ...this.experiment, ...(await fetchJson(`${this.url("")}?overview=1`)) });
+      await this.refresh();
     } catch (error) {
       this.showMessage(error.message);
     }

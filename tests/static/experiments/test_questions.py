@@ -1,5 +1,6 @@
 """Questions to a model on the page: estimated, asked, stopped; answers lead to the cited step."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -115,4 +116,26 @@ def test_a_question_in_progress_shows_where_it_is_and_can_be_stopped(
     stage.answer(f"{evaluation.path}?overview=1", described | {"scanning": stopped})
     region.get_by_role("button", name=f"Stop asking: {TEXT}").click()
     expect(region.get_by_role("alert")).to_have_text("The key is wrong.")
+    expect(region.get_by_role("progressbar")).to_be_hidden()
+
+
+def test_what_the_stream_told_meanwhile_is_not_overwritten_by_an_older_answer(
+    evaluation: ShownEvaluation, stage: Stage
+) -> None:
+    ask(evaluation, 2)
+    running = evaluation.described() | {"scanning": {"q1": {"running": True, "problem": ""}}}
+    stage.answer(evaluation.path, running)
+    evaluation.open()
+    region = stage.page.get_by_role("region", name="Questions about the runs")
+    overview = f"{evaluation.path}?overview=1"
+    stage.answer(f"{evaluation.path}/questions/q1/stop", None, "POST")
+    stage.answer(overview, running)
+    with stage.page.expect_response("**/*overview=1") as answered, stage.hold(overview):
+        region.get_by_role("button", name=f"Stop asking: {TEXT}").click()
+        stage.wait_until(lambda: any(each.query for each in stage.asked(evaluation.path)))
+        over = running | {"scanning": {"q1": {"running": False, "problem": ""}}}
+        evaluation.stream.send("evaluation", json.dumps(over).encode())
+        expect(region.get_by_role("progressbar")).to_be_hidden()
+    answered.value.finished()
+    stage.page.evaluate("new Promise(requestAnimationFrame)")  # the page has taken it in
     expect(region.get_by_role("progressbar")).to_be_hidden()
