@@ -79,7 +79,7 @@ class LiveExperiment:
         self._trimmed = 0
         self._overview: _Overview | None = None
         self.listeners: list[Listener] = [] if listeners is None else listeners
-        # Held until summaries that were read are taken in, so that no older ones replace newer ones.
+        # Held until the summaries read are taken in: no older ones replace newer ones.
         self.reading = threading.RLock()
         self._lock = threading.RLock()
 
