@@ -91,16 +91,16 @@ _OF_ALL: dict[str, _Format] = {
     "tex": lambda shown: "\n".join(map(as_latex, _all_tables(shown))),
     "md": lambda shown: "\n".join(map(as_markdown, _all_tables(shown))),
     **{kind: partial(chart.draw, kind=kind) for kind in FORMATS},
-    "runs.csv": lambda shown: as_csv(tables.run_rows(shown)),
+    "runs.csv": lambda shown: as_csv(tables.rows("runs", shown["runs"])),
     "runs.jsonl": _lines,
     "runs.parquet": lambda shown: as_parquet(shown["runs"]),
     "provenance.json": lambda shown: _json(shown["provenance"]),
     "columns.csv": _codebook,
 }
 _OF_EVALUATIONS: dict[str, _Format] = {
-    "tasks.csv": lambda shown: as_csv(tables.task_rows(shown)),
+    "tasks.csv": lambda shown: as_csv(tables.rows("tasks", tables.results_of_tasks(shown))),
     "tasks.tex": lambda shown: as_latex(tables.tasks_table(shown)),
-    "answers.csv": lambda shown: as_csv(tables.answer_rows(shown)),
+    "answers.csv": lambda shown: as_csv(tables.rows("answers", shown.get("answers", ()))),
     "tasks.md": lambda shown: as_markdown(tables.tasks_table(shown)),
     **{f"gains.{kind}": partial(chart.draw, kind=kind, figure="gains") for kind in FORMATS},
 }

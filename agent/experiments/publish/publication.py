@@ -99,15 +99,13 @@ def _provenance(
             for index, member in enumerate(description["members"])
         ],
         "suites": [
-            _suite(suite) | {"files": [asdict(each) for each in info.files]}
+            {name: each for name, each in suite.items() if name != "check"}
+            | {"files": [asdict(each) for each in info.files]}
             for suite, info in zip(
                 description.get("suites", ()), folder.definition.suites_by_name, strict=True
             )
         ],
-        "inputs": [
-            {"path": each.path, "size": each.size, "sha256": each.sha256}
-            for each in folder.definition.inputs
-        ],
+        "inputs": [asdict(each) for each in folder.definition.inputs],
         "judge": judge and {
             name: value for name, value in judge.items() if name not in ("baseUrl", "prompt")
         } | {"promptSha256": _hash(judge.get("prompt", ""))},
@@ -167,12 +165,6 @@ def _server(passport: Mapping[str, Any] | None) -> str:
     facts = (passport or {}).get("facts", ())
     known = (each["text"] for each in facts if each.get("name") == "server" and each.get("known"))
     return next(known, "")
-
-
-def _suite(suite: Mapping[str, Any]) -> dict[str, Any]:
-    names = ("name", "title", "domain", "source", "licence", "sample", "tasks", "sha256", "scorer",
-             "extraction", "prompt", "parameters", "repetitions")  # fmt: skip
-    return {name: suite[name] for name in names}
 
 
 def _listed(rows: Iterable[RunRow]) -> dict[str, Any]:

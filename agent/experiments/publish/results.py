@@ -34,8 +34,8 @@ _MEANS = {
     "waitingSeconds": "waiting_seconds", "cost": "cost",
 }  # fmt: skip
 _PASS_K = 3  # the k of a comparison's pass@k
-_METHODS = {"parsed": "", "paper": "paper_"}
-_CAPABILITIES = ("external", "files", "computation")
+METHODS = {"parsed": "", "paper": "paper_"}
+CAPABILITIES = ("external", "files", "computation")
 
 
 @dataclass
@@ -174,7 +174,7 @@ def score_of(rows: Sequence[RunRow]) -> float | None:
 
 
 def judge_figures(folder: ExperimentFolder) -> dict[str, Any]:
-    """Return how a judge did its work; ``agreement``: mean share of votes for an answer's majority."""
+    """Return how a judge did its work; ``agreement``: its votes' mean share for the majority."""
     current = {entry.run for entry in folder.runs()}
     scores = [
         each for each in folder.scores().values() if each.run in current and each.scorer == "judge"
@@ -247,7 +247,7 @@ def _mean_over(
                for bound in ("Low", "High")},
             "capabilities": {
                 method: _mean_rates([result["capabilities"][method] for result in each])
-                for method in _METHODS
+                for method in METHODS
             },
         })  # fmt: skip
     return found
@@ -308,7 +308,7 @@ def _cost(ended: Sequence[RunRow]) -> dict[str, Any]:
     return {
         "runs": len(ended),
         **{key: _mean(getattr(row, name) for row in ended) for key, name in _MEANS.items()},
-        "capabilities": {method: _rates(ended, prefix) for method, prefix in _METHODS.items()},
+        "capabilities": {method: _rates(ended, prefix) for method, prefix in METHODS.items()},
         "environmentTime": _share(
             (row.sandbox_seconds, row.model_seconds + row.sandbox_seconds) for row in ended
             if row.model_seconds is not None and row.sandbox_seconds is not None
@@ -390,7 +390,7 @@ def _share(pairs: Iterable[tuple[float | None, float | None]]) -> float | None:
 
 def _rates(ended: Sequence[RunRow], prefix: str) -> dict[str, float] | None:
     return _mean_rates([
-        {name: getattr(row, f"{prefix}{name}") for name in _CAPABILITIES} for row in ended
+        {name: getattr(row, f"{prefix}{name}") for name in CAPABILITIES} for row in ended
         if getattr(row, f"{prefix}external") is not None
     ])  # fmt: skip
 
@@ -399,4 +399,4 @@ def _mean_rates(rates: Sequence[Mapping[str, float] | None]) -> dict[str, float]
     known = [each for each in rates if each is not None]
     if not known:
         return None
-    return {name: fmean(each[name] for each in known) for name in _CAPABILITIES}
+    return {name: fmean(each[name] for each in known) for name in CAPABILITIES}

@@ -2,25 +2,24 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from agent.experiments.publish.columns import (
-    ANSWER_COLUMNS,
-    RESULT_COLUMNS,
-    RUN_COLUMNS,
-    TASK_COLUMNS,
-    Column,
-    definitions,
-)
+from agent.experiments.publish.columns import TABLES, definitions
 from agent.experiments.publish.formats import Row, Table
-from agent.experiments.publish.results import ALL, MEAN, results_by_task
+from agent.experiments.publish.results import (
+    ALL,
+    CAPABILITIES,
+    MEAN,
+    METHODS,
+    results_by_task,
+)
 from agent.experiments.publish.rows import from_json
 from agent.util.text import plural
 
 Description = Mapping[str, Any]
 _Format = Callable[[Mapping[str, Any]], str]
 _NONE, _TIED = "–", "="
-_METHODS, _CAPABILITIES = ("parsed", "paper"), ("external", "files", "computation")
 _TABLE_COLUMNS = (
     "group", "key", "measure", "member", "label", "text", "value", "low", "high", "interval", "n",
     "difference", "best", "note",
@@ -111,22 +110,16 @@ def tasks_table(description: Description) -> Table:
 
 def results_of_tasks(description: Description) -> list[dict[str, Any]]:
     """Return a result for each task and member, computed from the rows of runs."""
-    results = results_by_task(
-        from_json(description["runs"]), description["tasks"], baselines_of(description)
-    )
-    labels = [member["label"] for member in description["members"]]
-    return [each | {"label": labels[each["member"]]} for each in results]
-
-
-def baselines_of(description: Description) -> list[int]:
-    """Return the member that each member is compared with."""
-    return [member["baseline"] for member in description["members"]]
+    members = description["members"]
+    baselines = [member["baseline"] for member in members]
+    results = results_by_task(from_json(description["runs"]), description["tasks"], baselines)
+    return [each | {"label": members[each["member"]]["label"]} for each in results]
 
 
 def table_rows(description: Description) -> Iterator[Sequence[object]]:
     """Yield the rows of all figures, for CSV: a header, then one for each cell or result."""
     if is_evaluation(description):
-        yield from _rows(RESULT_COLUMNS, _results(description))
+        yield from rows("domains", _results(description))
         return
     yield _TABLE_COLUMNS
     for group in description["table"]:
@@ -139,24 +132,9 @@ def table_rows(description: Description) -> Iterator[Sequence[object]]:
                 )  # fmt: skip
 
 
-def task_rows(description: Description) -> Iterator[Sequence[object]]:
-    """Yield a header, and a row for each task and member."""
-    yield from _rows(TASK_COLUMNS, results_of_tasks(description))
-
-
-def run_rows(description: Description) -> Iterator[Sequence[object]]:
-    """Yield a header, and a row for each run; several values in a cell are parted by “; ”."""
-    yield from _rows(RUN_COLUMNS, description["runs"])
-
-
-def answer_rows(description: Description) -> Iterator[Sequence[object]]:
-    """Yield a header, and a row for each answer to a question about a run."""
-    yield from _rows(ANSWER_COLUMNS, description.get("answers", ()))
-
-
-def _rows(
-    columns: Sequence[Column], values: Iterable[Mapping[str, Any]]
-) -> Iterator[Sequence[object]]:
+def rows(table: str, values: Iterable[Mapping[str, Any]]) -> Iterator[Sequence[object]]:
+    """Yield a header, and a row for each item; several values in a cell are parted by “; ”."""
+    columns = TABLES[table]
     yield [column.key for column in columns]
     for each in values:
         yield [_in_one_cell(each[column.key]) for column in columns]
@@ -175,7 +153,7 @@ def _results(description: Description) -> Iterator[dict[str, Any]]:
             member = description["members"][found["member"]]
             rates = {
                 f"{method}_{name}": (found["capabilities"][method] or {}).get(name)
-                for method in _METHODS for name in _CAPABILITIES
+                for method in METHODS for name in CAPABILITIES
             }  # fmt: skip
             yield {"domain": domain["domain"], "tasks": domain["tasks"], **found, **rates,
                    "label": member["label"], "mode": member["mode"]}  # fmt: skip
@@ -325,12 +303,8 @@ def _pass(key: str) -> _Format:
     return value
 
 
-def _score(found: Mapping[str, Any]) -> str:
-    return _percent("score")(found) + (f" {_TIED}" if found["tied"] else "")
-
-
-def _with_interval(found: Mapping[str, Any]) -> str:
-    return _percent("score", "low", "high")(found) + (f" {_TIED}" if found["tied"] else "")
+def _score(found: Mapping[str, Any], low: str = "", high: str = "") -> str:
+    return _percent("score", low, high)(found) + (f" {_TIED}" if found["tied"] else "")
 
 
 _gain = _percent("gain", "gainLow", "gainHigh", sign="+")
@@ -348,7 +322,12 @@ class _Shown:
 
 _TABLE = (
     _Shown("n", "n", _number("n")),
-    _Shown("Score, %", "score", _with_interval, lambda found: bool(found["best"])),
+    _Shown(
+        "Score, %",
+        "score",
+        partial(_score, low="low", high="high"),
+        lambda found: bool(found["best"]),
+    ),
     _Shown("Gain, points", "gain", _gain, is_clear),
     _Shown("p", "gainTest", _p_value),
     _Shown("pass@k, %", "passAt", _pass("passAt")),

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from agent.errors import UsageError
-from agent.experiments.outcomes import SCORED, OutcomeName, outcome_of_score
+from agent.experiments.outcomes import DONE, SCORED, outcome_of_score
 from agent.experiments.publish.exports import export, kind_of, kinds
 from agent.experiments.publish.publication import results_of
 from agent.experiments.publish.results import ALL, results_of_repetitions, score_of
@@ -31,14 +31,7 @@ _MAX_FILES = 64
 _TEXTS = ("csv", "tex", "md", "svg", "jsonl")
 _NOT_RECOMPUTED = ("columns.csv", "provenance.json", "json")
 _NUMBER = re.compile(r"[-+]?\d[\d,]*\.?\d*(?:e[-+]?\d+)?")
-_COUNTED: tuple[OutcomeName, ...] = (
-    "right",
-    "wrong",
-    "partial",
-    "unscored",
-    "infrastructure",
-    "stopped",
-)
+_COUNTED = DONE | {"stopped"}
 
 
 def verify(path: Path) -> tuple[list[str], list[str]]:
@@ -49,7 +42,7 @@ def verify(path: Path) -> tuple[list[str], list[str]]:
     files = _files(path)
     name = _name_of(files, path)
     stored, rows = _read(name, files[name])
-    whole = path.is_dir() or path.name == name or _is_archive(path)
+    whole = path.is_dir() or path.name == name or path.suffix == ".zip"
     try:
         return _compare(name, stored, rows, files, set(files) if whole else {path.name})
     except (KeyError, TypeError, IndexError) as error:
@@ -129,14 +122,10 @@ def _name_of(files: Mapping[str, bytes], path: Path) -> str:
     return names[0]
 
 
-def _is_archive(path: Path) -> bool:
-    return path.suffix == ".zip"
-
-
 def _files(path: Path) -> dict[str, bytes]:
     """Return the files of an export by name; those beside a single one, too."""
     try:
-        if _is_archive(path):
+        if path.suffix == ".zip":
             with zipfile.ZipFile(path) as archive:
                 members = archive.infolist()
                 size = sum(each.file_size for each in members)
@@ -199,7 +188,7 @@ def _of_evaluation(stored: Mapping[str, Any], rows: Sequence[RunRow]) -> Iterato
         shown = [row for row in rows if each["domain"] in (ALL, domains[row.task])]
         yield from _of_measures(each.get("table") or (), shown, f"measures/{each['domain']}")
     counts = Counter(row.outcome for row in rows)
-    for name in _COUNTED:
+    for name in sorted(_COUNTED):
         if stored["counts"][name] != counts[name]:
             yield f"counts/{name}: {stored['counts'][name]}, recomputed {counts[name]}"
     cells = defaultdict[tuple[int, int], list[RunRow]](list)
