@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -26,7 +26,7 @@ from agent.experiments.process import registered
 from agent.experiments.publish import exports
 from agent.experiments.publish.publication import published
 from agent.experiments.publish.rows import whole_rows
-from agent.experiments.publish.selection import chosen_runs
+from agent.experiments.publish.selection import Chosen, chosen_runs
 from agent.experiments.runner import Progress, Runner, StartedRun
 from agent.experiments.scoring import judge_access
 from agent.experiments.setup import set_up, with_request
@@ -98,11 +98,7 @@ class ExperimentResult:
         Raises:
             WorkspaceError: The file cannot be written.
         """
-        from agent.report import groups  # Markdown and tables: slow to import
-        from agent.report.report import save_parts
-
-        parts = groups.parts(self.description, partial(RunFolder.open, self.data))
-        save_parts(parts, arguments.path("file", file))
+        self._save_report(file)
 
     def appendix(self, file: "str | os.PathLike[str]") -> None:
         """Write the report with the runs of an appendix: see ``chosen_runs``.
@@ -113,13 +109,17 @@ class ExperimentResult:
         Raises:
             WorkspaceError: The file cannot be written.
         """
+        folder = ExperimentFolder.open(self.data, self.id)
+        self._save_report(file, chosen_runs(list(whole_rows(folder, self.summaries))))
+
+    def _save_report(
+        self, file: "str | os.PathLike[str]", appendix: Mapping[str, Sequence[Chosen]] | None = None
+    ) -> None:
         from agent.report import groups  # Markdown and tables: slow to import
         from agent.report.report import save_parts
 
-        folder = ExperimentFolder.open(self.data, self.id)
-        chosen = chosen_runs(list(whole_rows(folder, self.summaries)))
         open_run = partial(RunFolder.open, self.data)
-        parts = groups.parts(self.description, open_run, appendix=chosen)
+        parts = groups.parts(self.description, open_run, appendix=appendix)
         save_parts(parts, arguments.path("file", file))
 
     def __str__(self) -> str:
@@ -305,8 +305,7 @@ def _confirm(
 def open_result(places: Iterable[Path], experiment: str, result: type[_R]) -> _R:
     """Return a recorded experiment as it is now, from the first data folder that has it."""
     folder = ExperimentFolder.find(places, experiment, result.kind)
-    runs = [entry.run for entry in folder.runs()]
-    ended = recorded_summaries(folder.data, runs)
+    ended = records.summaries(folder.data, [entry.run for entry in folder.runs()])
     return result(folder.id, describe(folder, ended), {}, folder.data, ended)
 
 
@@ -317,16 +316,6 @@ def summaries(folder: ExperimentFolder) -> dict[str, Summary | None]:
         return history.summaries([entry.run for entry in folder.runs()])
     finally:
         history.indexer.close()
-
-
-def recorded_summaries(data: Path, runs: Iterable[str]) -> dict[str, Summary | None]:
-    """Return the summaries of runs that exist, from their journals without writing anything."""
-    found: dict[str, Summary | None] = {}
-    for run in runs:
-        if (data / "runs" / run).is_dir():
-            record = records.read(data, run, None)
-            found[run] = record.summary if record else None
-    return found
 
 
 class _Creator:

@@ -1,4 +1,4 @@
-"""The commands ``compare`` and ``eval``; what carries them out is imported on use."""
+"""The commands ``compare`` and ``eval …``; what carries them out is imported on use."""
 
 import argparse
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 from agent.models.parameters import PARAMETERS
 from agent.settings import load
 from agent.util.cli_types import Command, positive_int
+from agent.util.text import plural, sanitize
 
 _MEMBER = "model=NAME,base-url=URL,max-steps=N,temperature=T,label=TEXT,key-file=FILE"
 _JUDGE = (
@@ -112,10 +113,72 @@ def _add_shared(
     add("--judge", metavar="MODEL", default="", help=f"{judge}: {_JUDGE}")
 
 
+def _add_verify(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("file", metavar="FILE", type=Path,
+        help="the JSON of an export, its zip, its folder, or one of its files beside the JSON",
+    )  # fmt: skip
+    add("--data", metavar="[SUITE=]PATH", action="append", default=[],
+        help="say, too, whether this is the data that the tasks were read from: of all suites, or "
+        "of one; repeatable")  # fmt: skip
+
+
+def _add_scan(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("evaluation", metavar="EVALUATION", help="the evaluation's id")
+    add("question", metavar="QUESTION", help="the question; the same one again goes on")
+    add("--kind", choices=("yes_no", "category", "quote"), default="yes_no",
+        help="what an answer is: yes or no, a category, or words of the run")  # fmt: skip
+    add("--category", metavar="TEXT", action="append", default=[],
+        help="for --kind category: one of the answers; repeatable")  # fmt: skip
+    add("--where", metavar="FILTER", default="",
+        help="the runs that are meant, such as 'outcome=wrong&uses=external' (default: all)",
+    )  # fmt: skip
+    add("--model", metavar="MODEL", default="",
+        help="the model that reads the runs (default: the settings')")  # fmt: skip
+    add("--base-url", metavar="URL", default="",
+        help="URL of its endpoint; OPENAI_API_KEY is only sent to OPENAI_BASE_URL")  # fmt: skip
+    add("--key-file", metavar="FILE", type=Path, help="a file with the key of this endpoint")
+    add("--concurrency", metavar="N", type=int, default=4, help="requests at a time (default: 4)")
+    add("--yes", action="store_true", help="start without asking; the estimate is printed")
+
+
 def _run(options: argparse.Namespace) -> int:
     from agent.cli import experiments  # imports Docker's client
 
     return experiments.run_command(options, load())
+
+
+def _scan(options: argparse.Namespace) -> int:
+    from agent.cli import scan  # imports models
+
+    return scan.run_command(options, load())
+
+
+def _verify(options: argparse.Namespace) -> int:
+    """Verify an export; return 0 if all its figures are recomputed, 1 with what differs."""
+    from agent.experiments.publish.verify import (  # imports statistics
+        MAX_DIFFERENCES,
+        verify,
+        verify_data,
+    )
+    from agent.experiments.suites import paths_by_suite
+
+    checked, differences = verify(options.file)
+    suites = list[str]()
+    if options.data:
+        suites, others = verify_data(options.file, paths_by_suite(options.data))
+        differences += others
+    for line in differences[:MAX_DIFFERENCES]:
+        print(sanitize(line))
+    if len(differences) > MAX_DIFFERENCES:
+        print(f"… and {len(differences) - MAX_DIFFERENCES:,} more")
+    names = ", ".join(checked + [f"data of {suite}" for suite in suites])
+    if differences:
+        print(f"{plural(len(differences), 'difference')}; checked: {names}")
+        return 1
+    print(f"All figures are those of the runs: {names}")
+    return 0
 
 
 def _merge(options: argparse.Namespace) -> int:
@@ -128,4 +191,6 @@ COMMANDS = (
     Command("compare", "compare models, modes and settings on one task", _add_compare, _run),
     Command("eval", "evaluate models on suites of tasks with known answers", _add_eval, _run),
     Command("eval merge", "make one table of the runs of several evaluations", _add_merge, _merge),
+    Command("eval verify", "recompute an export's figures from its runs", _add_verify, _verify),
+    Command("eval scan", "ask a model a question about an evaluation's runs", _add_scan, _scan),
 )

@@ -18,7 +18,7 @@ from agent.errors import DataFolderLocked, UsageError, WorkspaceError
 from agent.experiments.experiment import ExpectedAnswer, Judge, Member
 from agent.experiments.members import complete, parse_in_modes, parse_member
 from agent.experiments.preflight.confirmation import Confirmation
-from agent.experiments.suites import NAMES as SUITES
+from agent.experiments.suites import paths_by_suite
 from agent.grading.checks import DEFAULT_VOTES
 from agent.history.adopt_cli_runs import move_cli_runs
 from agent.models.base import ModelConfig
@@ -197,13 +197,9 @@ def _extraction(texts: list[str]) -> Any:
     return {name: rule for name, _, rule in (text.partition("=") for text in texts)} or None
 
 
-def _data(texts: list[str]) -> str | dict[str, str] | None:
+def _data(texts: list[str]) -> Path | dict[str, Path] | None:
     """Return one path for all suites, or a path by suite; None without ``--data``."""
-    found = dict(
-        (name, path) if equals and name in SUITES else ("", text)
-        for text in texts
-        for name, equals, path in (text.partition("="),)
-    )
+    found = paths_by_suite(texts)
     if "" in found and len(texts) > 1:
         raise UsageError(f"--data {found['']}: name the suite of each path: SUITE=PATH.")
     return found.get("", found or None)

@@ -10,8 +10,6 @@ from agent.cli import experiment_options, models, score
 from agent.cli.recorded_runs import commands as recorded_runs
 from agent.cli.startup import STOPPED, begin_collection
 from agent.errors import AddressUnusable, StudioError
-from agent.experiments.publish.cli import VERIFY
-from agent.experiments.scan.cli import SCAN
 from agent.models import parameters
 from agent.run_fields import add_option
 from agent.sandbox.network.policy import NetworkPolicy
@@ -143,7 +141,7 @@ COMMANDS = {
     for each in (
         Command("build", "build the sandbox image if it is missing", lambda _: None, _build),
         Command("run", "run a task without the page", _add_run, _run),
-        *experiment_options.COMMANDS, VERIFY, SCAN, models.MODELS, *recorded_runs.COMMANDS,
+        *experiment_options.COMMANDS, models.MODELS, *recorded_runs.COMMANDS,
         *tasks.COMMANDS, score.SCORE, rollouts.ROLLOUT, *training.COMMANDS,
     )
 }  # fmt: skip

@@ -12,7 +12,7 @@ from agent.api.run import Run
 from agent.data_folder import DataFolder, candidate_folders, lock_free_subfolder
 from agent.errors import DataFolderLocked, StudioError, WorkspaceError
 from agent.experiments.experiment import Kind
-from agent.experiments.folder import KINDS, ExperimentFolder
+from agent.experiments.folder import ExperimentFolder, record_path
 from agent.experiments.publish import exports
 from agent.experiments.runner import Progress
 from agent.models.errors.failures import KEY_ADVICE
@@ -100,15 +100,17 @@ class ResultFolder:
         state = self._state()
         places = [Path(state["data"])] if state.get("id") == record else []
         for place in [*places, *candidate_folders(settings.data)]:
-            if (place / KINDS[self._kind] / record).is_dir():
+            path = record_path(place, record)
+            if path is not None and path.stem == self._kind:
                 try:
                     return DataFolder(place)
                 except DataFolderLocked:
                     raise StudioError(
-                        f"The open page holds this {self._kind}. Continue it there, or close the "
-                        "page."
+                        f"The open page holds this {self._kind}. Go on there, or close the page."
                     ) from None
-        raise StudioError(f"The {self._kind} to continue does not exist any more.")
+        raise StudioError(
+            f"There is no {self._kind} {record:.80} in {settings.data}: it does not exist any more."
+        )
 
     def save_run(self, label: str, run: Run) -> None:
         """Save the results of a run in a folder that its label names."""

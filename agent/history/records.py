@@ -5,7 +5,7 @@ import os
 import re
 import sqlite3
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -129,6 +129,13 @@ def read(data: Path, run: str, known: "Record | None") -> Record | None:
     except Exception:  # noqa: BLE001 - boundary: one record must not prevent the others from being listed
         _log.exception("The record of run %s cannot be read", run)
     return Record(run, at, folder, contents=contents)
+
+
+def summaries(data: Path, runs: Iterable[str]) -> dict[str, Summary | None]:
+    """Return the summaries of runs that exist, from their journals without writing anything."""
+    existing = (run for run in runs if (data / "runs" / run).is_dir())
+    found = ((run, read(data, run, None)) for run in existing)
+    return {run: record.summary if record else None for run, record in found}
 
 
 def _applied(folder: RunFolder, state: RunState) -> Iterator[Event]:

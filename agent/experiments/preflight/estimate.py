@@ -127,14 +127,9 @@ def _collect(folder: ExperimentFolder, found: dict[_Key, list[RunMetrics]]) -> N
     for entry in folder.runs():
         member = folder.definition.members[entry.member]
         runs = found.get((folder.suite_of[entry.task].name, member.model, member.mode))
-        if (
-            runs is None
-            or len(runs) >= _MAX_RUNS
-            or not (folder.data / "runs" / entry.run).is_dir()
-        ):
+        if runs is None or len(runs) >= _MAX_RUNS:
             continue
-        record = records.read(folder.data, entry.run, None)
-        summary = record.summary if record else None
+        summary = records.summaries(folder.data, [entry.run]).get(entry.run)
         if has_ended(summary) and summary is not None and summary.metrics is not None:
             runs.append(summary.metrics)
 

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from agent.errors import UsageError
-from agent.experiments.outcomes import DONE, SCORED, outcome_of_score
+from agent.experiments.outcomes import OUTCOMES, SCORED, outcome_of_score
 from agent.experiments.publish.exports import export, kind_of, kinds
 from agent.experiments.publish.publication import results_of
 from agent.experiments.publish.results import ALL, results_of_repetitions, score_of
@@ -31,7 +31,7 @@ _MAX_FILES = 64
 _TEXTS = ("csv", "tex", "md", "svg", "jsonl")
 _NOT_RECOMPUTED = ("columns.csv", "provenance.json", "json")
 _NUMBER = re.compile(r"[-+]?\d[\d,]*\.?\d*(?:e[-+]?\d+)?")
-_COUNTED = DONE | {"stopped"}
+_COUNTED = tuple(each for each in OUTCOMES if each not in ("running", "waiting"))
 
 
 def verify(path: Path) -> tuple[list[str], list[str]]:
@@ -188,7 +188,7 @@ def _of_evaluation(stored: Mapping[str, Any], rows: Sequence[RunRow]) -> Iterato
         shown = [row for row in rows if each["domain"] in (ALL, domains[row.task])]
         yield from _of_measures(each.get("table") or (), shown, f"measures/{each['domain']}")
     counts = Counter(row.outcome for row in rows)
-    for name in sorted(_COUNTED):
+    for name in _COUNTED:
         if stored["counts"][name] != counts[name]:
             yield f"counts/{name}: {stored['counts'][name]}, recomputed {counts[name]}"
     cells = defaultdict[tuple[int, int], list[RunRow]](list)

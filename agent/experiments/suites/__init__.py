@@ -3,6 +3,7 @@
 A sample has a few tasks of this project's own, in the form in which the authors publish theirs.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,6 +30,15 @@ _SUITES = {
 
 NAMES: tuple[str, ...] = tuple(_SUITES)
 """The names of all suites, in the order of the paper's figure."""
+
+
+def paths_by_suite(texts: Iterable[str]) -> dict[str, Path]:
+    """Return the paths of ``[SUITE=]PATH`` by suite; one without a suite is under ""."""
+    pairs = ((text, *text.partition("=")) for text in texts)
+    return {
+        name if equals and name in NAMES else "": Path(path if equals and name in NAMES else text)
+        for text, name, equals, path in pairs
+    }
 
 
 def describe(name: str) -> Suite:

@@ -1,15 +1,14 @@
-"""Carry out the command ``eval scan``: a question to a model about an evaluation's runs."""
+"""The command ``eval scan``: a question to a model about an evaluation's runs."""
 
 import argparse
-import sys
 from contextlib import suppress
 
 from pydantic_core import to_json
 
-from agent.data_folder import DataFolder, candidate_folders
-from agent.errors import DataFolderLocked, StudioError, UsageError
+from agent.cli.result_folder import ResultFolder, print_line
+from agent.cli.startup import STOPPED
 from agent.experiments.description import describe
-from agent.experiments.folder import ExperimentFolder, record_path
+from agent.experiments.folder import ExperimentFolder
 from agent.experiments.preflight.confirmation import in_words, is_confirmed
 from agent.experiments.reading.filters import parse, selected
 from agent.experiments.scan.asking import Asked
@@ -21,9 +20,8 @@ from agent.models.resolve import resolve_model
 from agent.runs.spec import RunSpec
 from agent.settings import Settings
 from agent.util.signals import stop_on_signals
-from agent.util.text import plural, sanitize
+from agent.util.text import plural
 
-_STOPPED = 130
 _UNCONNECTED = "Name the model that reads the runs: --model MODEL, and its endpoint: --base-url."
 
 
@@ -40,11 +38,11 @@ def run_command(options: argparse.Namespace, settings: Settings) -> int:
         no_endpoint_message=_UNCONNECTED, no_name_message=_UNCONNECTED,
     )  # fmt: skip
     price = settings.limits().price
-    with _locked(settings, options.evaluation) as data:
+    with ResultFolder(None, "evaluation").lock_existing(settings, options.evaluation) as data:
         folder = ExperimentFolder.open(data.path, options.evaluation, "evaluation")
         question = planned(folder, _question(options, folder, config.model))
         found = estimate(folder, question, price)
-        _say(in_words(found))
+        print_line(in_words(found))
         if found.runs and not (options.yes or is_confirmed("Ask?")):
             return 1
         folder.scans.ask(question)
@@ -65,14 +63,12 @@ class _Progress:
         where = f", step {answer.step}" if answer.step else ""
         cited = "" if answer.citation == "none" else f", {answer.citation}"
         said = answer.error or f"{value_of(answer)}{where}{cited}"
-        _say(f"[{self._done}/{self._total}] {answer.run}: {said}")
+        print_line(f"[{self._done}/{self._total}] {answer.run}: {said}")
 
 
 def _question(options: argparse.Namespace, folder: ExperimentFolder, model: str) -> Question:
     runs = [each.run for each in folder.runs()]
-    known = {run: records.read(folder.data, run, None) for run in runs
-             if (folder.data / "runs" / run).is_dir()}  # fmt: skip
-    summaries = {run: each.summary if each else None for run, each in known.items()}
+    summaries = records.summaries(folder.data, runs)
     chosen = selected(describe(folder, summaries), parse(options.where))
     ended = [run for run in chosen if (each := summaries.get(run)) and not each.running]
     return Question(
@@ -90,27 +86,9 @@ def _finish(folder: ExperimentFolder, question: Question, scanner: Scanner) -> i
             print(to_json(row).decode())
     unread = len(question.runs) - sum(not row["error"] for row in rows)
     if scanner.problem:
-        _say(scanner.problem)
+        print_line(scanner.problem)
     elif unread:
-        _say(f"{plural(unread, 'run')} without an answer. The same command goes on.")
+        print_line(f"{plural(unread, 'run')} without an answer. The same command goes on.")
     if scanner.stop.is_set and not scanner.problem:
-        return _STOPPED
+        return STOPPED
     return 1 if unread else 0
-
-
-def _locked(settings: Settings, evaluation: str) -> DataFolder:
-    """Lock the data folder that holds an evaluation."""
-    for place in candidate_folders(settings.data):
-        if record_path(place, evaluation):
-            try:
-                return DataFolder(place)
-            except DataFolderLocked:
-                raise StudioError(
-                    "The open page holds this evaluation. Ask there, or close the page."
-                ) from None
-    raise UsageError(f"There is no evaluation {evaluation:.80} in {settings.data}.")
-
-
-def _say(line: str) -> None:
-    with suppress(BrokenPipeError):
-        print(sanitize(line), file=sys.stderr, flush=True)
