@@ -66,16 +66,22 @@ class Results {
     this.maxFrames = maxFrames;
     this.elements = new Map();
     this.lastAnswer = "";
+    this.asked = 0; // how many answers were asked for
+    this.shown = 0; // which of them is shown
     this.id = run.id;
   }
 
   /** Load the results; keep the elements already shown. */
   async show() {
     if (this.run.mode === "plain" || this.run.id !== this.id) return;
+    this.asked += 1;
+    const number = this.asked;
     try {
       const answer = await fetchJson(this.run.url("results"));
       const serialized = JSON.stringify(answer);
-      if (serialized === this.lastAnswer || this.run.id !== this.id) return;
+      if (number < this.shown || this.run.id !== this.id) return;
+      this.shown = number;
+      if (serialized === this.lastAnswer) return;
       this.lastAnswer = serialized;
       this.put(answer);
     } catch {

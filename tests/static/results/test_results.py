@@ -245,6 +245,30 @@ def with_file(
     return results
 
 
+def test_results_that_come_late_do_not_replace_newer_ones(stage: Stage) -> None:
+    outputs = mount(stage)
+    names = outputs.locator(".files .name b")
+    expect(names).to_have_text(["data.bin", "report.md", "table.csv"])
+    older = recorded("files_run")["GET results"]
+    newer = with_file(older, "table.csv", replaces=True, name="rows.csv")
+    held = ExitStack()
+    asked = len(stage.asked("results"))
+    stage.answer("results", {**older, "inputs": {"files": [], "more": 0, "complete": True}})
+    held.enter_context(stage.hold("results"))
+    stage.run.change_files("output")
+    stage.wait_until(lambda: len(stage.asked("results")) == asked + 1)
+    stage.answer("results", newer)
+    with stage.hold("results"):
+        stage.run.change_files("output")
+        stage.wait_until(lambda: len(stage.asked("results")) == asked + 2)
+    expect(names).to_have_text(["data.bin", "report.md", "rows.csv"])
+    with stage.page.expect_response("**/results") as late:
+        held.close()
+    late.value.finished()
+    stage.page.evaluate("new Promise(requestAnimationFrame)")  # the page has taken it in
+    expect(names).to_have_text(["data.bin", "report.md", "rows.csv"])
+
+
 def test_an_answer_with_columns_keeps_them_and_wraps_prose(stage: Stage) -> None:
     table = "Singapore    12 h 12 min\nOslo         18 h 49 min\n"
     answer = f"{'The longest and the shortest day. ' * 5}\n\n{table}"
