@@ -1,25 +1,26 @@
 """Definitions of experiments from the arguments of ``Studio.compare`` and ``Studio.evaluate``."""
 
-import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from agent.api import arguments
 from agent.api.models import ModelArgument
 from agent.errors import UsageError, WorkspaceError
 from agent.experiments import suites
 from agent.experiments.combine.extend import extend, with_members
-from agent.experiments.experiment import ExpectedAnswer, Experiment, Input, Judge, Member, check
+from agent.experiments.experiment import ExpectedAnswer, Experiment, Judge, Member, check
 from agent.experiments.folder import ExperimentFolder, hash_of
 from agent.experiments.members import complete, parse_in_modes, parse_member, with_parameters
-from agent.experiments.suite import Suite, SuiteDescription
+from agent.experiments.suite import DataFile, Suite, SuiteDescription
 from agent.experiments.suites import presets
 from agent.grading.checks import DEFAULT_VOTES, EXTRACTIONS, Extraction
 from agent.models.parameters import checked
 from agent.settings import Settings
+
+_T = TypeVar("_T")
 
 
 def define_comparison(
@@ -73,7 +74,7 @@ def open_or_create(data: Path, wanted: Experiment, title: str, resume: str) -> E
     return folder
 
 
-def _hash_inputs(paths: Iterable[Path]) -> Iterator[Input]:
+def _hash_inputs(paths: Iterable[Path]) -> Iterator[DataFile]:
     """Yield the files that paths name with their hashes, as they will be in ``input/``."""
     for path in paths:
         for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
@@ -83,11 +84,10 @@ def _hash_inputs(paths: Iterable[Path]) -> Iterator[Input]:
                 name = Path(path.resolve().name) / file.relative_to(path)
                 try:
                     with file.open("rb") as content:
-                        digest = hashlib.file_digest(content, "sha256").hexdigest()
-                        size = content.tell()
+                        found = DataFile.of(os.fspath(name), content)
                 except OSError as error:
                     raise WorkspaceError(f"{file} cannot be read: {error.strerror}.") from error
-                yield Input(path=os.fspath(name), size=size, sha256=digest)
+                yield found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,14 +151,24 @@ def load_configured(names: "Sequence[str | Suite]", wanted: Wanted) -> list[Suit
     ]  # fmt: skip
 
 
+def _by_suite(
+    wanted: "_T | Mapping[str, _T] | None", names: Iterable[str], refusal: str
+) -> dict[str, _T]:
+    """Return what is wanted by suite, from one for all or some of each; refuse other suites."""
+    if wanted is None:
+        return {}
+    found = dict(wanted) if isinstance(wanted, Mapping) else dict.fromkeys(names, wanted)
+    if unknown := sorted(found.keys() - set(names)):
+        raise UsageError(refusal.format(f"“{unknown[0]:.60}”"))
+    return found
+
+
 def by_suite(
     name: str, wanted: "int | Mapping[str, int] | None", suites: Iterable[SuiteDescription]
 ) -> dict[str, int]:
     """Return a number by suite, 1 or more, from one for all or some of each. Raises."""
     known = [suite.name for suite in suites]
-    numbers = dict.fromkeys(known, wanted) if isinstance(wanted, int) else dict(wanted or {})
-    if unknown := sorted(numbers.keys() - set(known)):
-        raise UsageError(f"{name}: “{unknown[0]:.60}” is not evaluated.")
+    numbers = _by_suite(wanted, known, f"{name}: {{}} is not evaluated.")
     for value in numbers.values():
         arguments.check_type(name, value, int, "a number, 1 or more")
         if value < 1:
@@ -236,20 +246,16 @@ def open_to_resume(
 
 def _load_suites(names: "Sequence[str | Suite]", wanted: Wanted) -> list[Suite]:
     """Load suites, from the data and with the limit that are asked for."""
-    data, limit = wanted.data, wanted.limit
     named = [each for each in names if isinstance(each, str)]
-    if data is not None and not isinstance(data, Mapping):
-        data = dict.fromkeys(named, data)
-    paths = dict(data or {})
-    if unknown := sorted(paths.keys() - set(named)):
-        raise UsageError(f"There is data of “{unknown[0]:.60}”, which is not evaluated.")
+    refusal = "There is data of {}, which is not evaluated."
+    paths: dict[str, str | os.PathLike[str]] = _by_suite(wanted.data, named, refusal)
     loaded = [
         suites.load(each, Path(paths[each]) if each in paths else None)
         if isinstance(each, str)
         else each
         for each in names
     ]
-    limits = by_suite("limit", limit, loaded)
+    limits = by_suite("limit", wanted.limit, loaded)
     return [each.first(limits[each.name]) if each.name in limits else each for each in loaded]
 
 
@@ -257,11 +263,9 @@ def _extraction_of(
     suites: Sequence[SuiteDescription], wanted: Extraction | Mapping[str, Extraction] | None
 ) -> list[Extraction]:
     """Return the extraction of each suite. Raises ``UsageError`` for an unknown suite or rule."""
-    if isinstance(wanted, str):
-        wanted = {each.name: wanted for each in suites}
-    rules = dict(wanted or {})
-    if unknown := sorted(rules.keys() - {each.name for each in suites}):
-        raise UsageError(f"There is an extraction of “{unknown[0]:.60}”, which is not evaluated.")
+    names = [each.name for each in suites]
+    refusal = "There is an extraction of {}, which is not evaluated."
+    rules: dict[str, Extraction] = _by_suite(wanted, names, refusal)
     for rule in rules.values():
         if rule not in EXTRACTIONS:
             raise UsageError(f"An extraction is {' or '.join(EXTRACTIONS)}, not “{rule!s:.20}”.")

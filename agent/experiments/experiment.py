@@ -7,7 +7,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from agent.errors import UsageError
-from agent.experiments.suite import Suite, SuiteDescription
+from agent.experiments.suite import DataFile, Suite, SuiteDescription
 from agent.grading.checks import OFFERED, VERDICTS, Check, Expected
 from agent.run_fields import BY_NAME
 from agent.runs.spec import RunSpec
@@ -42,15 +42,6 @@ class Member(RunSpec):
         """Return what is asked for with a task."""
         values = {name: getattr(self, name) for name in BY_NAME}
         return RunSpec(**values | {"task": task, "base_url": self.base_url or None})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Input:
-    """One input file: its path below ``input/``, its bytes, and the hash of its content."""
-
-    path: str
-    size: int
-    sha256: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +126,7 @@ class Experiment:
 
     id: str = ""
     task: str = ""
-    inputs: tuple[Input, ...] = ()
+    inputs: tuple[DataFile, ...] = ()
     expected: ExpectedAnswer | None = None
     suites: tuple[SuiteInfo, ...] = ()
     members: tuple[Member, ...]

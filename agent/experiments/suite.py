@@ -1,11 +1,14 @@
 """What a suite is: tasks of one domain with known answers, and how they are meant to be run."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, BinaryIO, Self
 
 from agent.grading.checks import VERDICTS, Check, Expected, Extraction
 from agent.tasks.task import Content
+
+_CHUNK = 1024**2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,11 +38,20 @@ class EvalTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataFile:
-    """A file that a suite was read from: its path in the data's folder, its bytes, its SHA-256."""
+    """A file that an experiment was given, by its path in ``input/`` or in a suite's folder."""
 
     path: str
     size: int
     sha256: str
+
+    @classmethod
+    def of(cls, path: str, file: BinaryIO) -> Self:
+        """Return what is kept of a file, which is read to its end."""
+        digest, size = hashlib.sha256(), 0
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+            size += len(chunk)
+        return cls(path=path, size=size, sha256=digest.hexdigest())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

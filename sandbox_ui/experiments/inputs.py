@@ -7,8 +7,9 @@ from contextlib import suppress
 from typing import BinaryIO
 
 from agent.errors import QuotaExceeded, RunError, StudioError, WorkspaceError
-from agent.experiments.experiment import Experiment, Input
+from agent.experiments.experiment import Experiment
 from agent.experiments.folder import INPUTS, ExperimentFolder
+from agent.experiments.suite import DataFile
 from agent.runs.folder import RunFolder
 from agent.runs.inputs import INPUT_FOLDER, list_inputs
 from agent.util.text import format_size
@@ -21,7 +22,7 @@ _CHUNK = 1024**2
 _FOLDERS = ("input", "output")
 
 
-def describe_inputs(workspace: Workspace) -> tuple[Input, ...]:
+def describe_inputs(workspace: Workspace) -> tuple[DataFile, ...]:
     """Return the input files of a workspace with their hashes; there must be no other files."""
     others = [entry.name for entry in workspace.list(ROOT) if entry.name not in _FOLDERS]
     if others or (_has(workspace, "output") and workspace.list(RelPath("output"))):
@@ -33,13 +34,9 @@ def describe_inputs(workspace: Workspace) -> tuple[Input, ...]:
     return tuple(_describe(workspace, path) for path in list_inputs(workspace))
 
 
-def hash_input(file: BinaryIO, path: RelPath) -> Input:
+def hash_input(file: BinaryIO, path: RelPath) -> DataFile:
     """Return an input file's record; ``path`` is relative to ``input/``."""
-    digest, size = hashlib.sha256(), 0
-    while chunk := file.read(_CHUNK):
-        digest.update(chunk)
-        size += len(chunk)
-    return Input(path=_text_of(path), size=size, sha256=digest.hexdigest())
+    return DataFile.of(_text_of(path), file)
 
 
 def keep_inputs(folder: ExperimentFolder, workspace: Workspace) -> None:
@@ -63,7 +60,7 @@ def discard_inputs(folder: ExperimentFolder) -> None:
     shutil.rmtree(folder.path / INPUTS, ignore_errors=True)
 
 
-def _checked(file: BinaryIO, expected: Input) -> Iterator[bytes]:
+def _checked(file: BinaryIO, expected: DataFile) -> Iterator[bytes]:
     """Yield a file's content; at its end, raise if it is not the expected one."""
     digest = hashlib.sha256()
     while chunk := file.read(_CHUNK):
@@ -73,7 +70,7 @@ def _checked(file: BinaryIO, expected: Input) -> Iterator[bytes]:
         raise WorkspaceError(f"The input “{expected.path}” changed while it was copied.")
 
 
-def _describe(workspace: Workspace, path: RelPath) -> Input:
+def _describe(workspace: Workspace, path: RelPath) -> DataFile:
     with workspace.open_read(RelPath(f"{INPUT_FOLDER}/{path}")) as file:
         return hash_input(file, path)
 

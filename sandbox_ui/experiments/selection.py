@@ -10,10 +10,10 @@ from agent.experiments.experiment import (
     MAX_LABEL,
     MAX_MEMBERS,
     Experiment,
-    Input,
     Member,
     check,
 )
+from agent.experiments.suite import DataFile
 from agent.models.builtin.install import BUILTIN_BASE_NAME, BUILTIN_ID, BUILTIN_NAME
 from agent.runs.inputs import INPUT_FOLDER
 from agent.util.text import shortened
@@ -40,7 +40,7 @@ class _Selected:
 
     run: str
     began: RunStarted
-    inputs: tuple[Input, ...]
+    inputs: tuple[DataFile, ...]
     fork_step: int | None = None
 
 
@@ -106,7 +106,7 @@ def _as_forked(began: RunStarted, events: Iterable[Event]) -> RunStarted:
     return began
 
 
-def _read_inputs(run: str, began: RunStarted, runs: RunManager) -> list[Input]:
+def _read_inputs(run: str, began: RunStarted, runs: RunManager) -> list[DataFile]:
     """Return the inputs as they were when the run began, or as they are if that was not kept."""
     versions = runs.file_versions(run)
     inputs = []
@@ -115,13 +115,13 @@ def _read_inputs(run: str, began: RunStarted, runs: RunManager) -> list[Input]:
         full = RelPath(f"{INPUT_FOLDER}/{path}")
         node = versions.node(full, 0)
         if node is not None and node.kind == "file" and node.hash:
-            inputs.append(Input(path=path.display, size=node.size, sha256=node.hash))
+            inputs.append(DataFile(path=path.display, size=node.size, sha256=node.hash))
             continue
         try:
             with runs.open_file(run, full) as file:
                 inputs.append(hash_input(file, path))
         except WorkspaceError:
-            inputs.append(Input(path=path.display, size=0, sha256=""))
+            inputs.append(DataFile(path=path.display, size=0, sha256=""))
     return inputs
 
 

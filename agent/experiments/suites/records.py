@@ -1,7 +1,6 @@
 """Records of published data sets: JSON Lines, JSON, CSV and Parquet, read within bounds."""
 
 import csv
-import hashlib
 import io
 import json
 import math
@@ -99,10 +98,7 @@ def describe_files(files: Sequence[Path], root: Path) -> tuple[DataFile, ...]:
 def _described(path: Path, folder: Path) -> DataFile:
     try:
         with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-            return DataFile(
-                path=path.relative_to(folder).as_posix(), size=file.tell(), sha256=digest
-            )
+            return DataFile.of(path.relative_to(folder).as_posix(), file)
     except OSError as error:
         raise TaskError(f"{path} cannot be read: {error.strerror}.") from error
 

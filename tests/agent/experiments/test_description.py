@@ -17,10 +17,11 @@ from agent.events import (
 )
 from agent.experiments.description import describe
 from agent.experiments.document_sizes import measure_documents
-from agent.experiments.experiment import ExpectedAnswer, Experiment, Input, Member
+from agent.experiments.experiment import ExpectedAnswer, Experiment, Member
 from agent.experiments.figures.word_differences import word_differences
 from agent.experiments.folder import ExperimentFolder
 from agent.experiments.outcomes import missing
+from agent.experiments.suite import DataFile
 from agent.history import records
 from agent.models.base import Usage
 from agent.runs.event_recorder import INTERRUPTED
@@ -177,7 +178,7 @@ def test_documents_that_do_not_fit_are_the_result(tmp_path: Path) -> None:
     assert cells(found, "model_seconds")[0]["text"] == "–"
 
 
-DOCUMENT = Input(path="a b.txt", size=10_000, sha256="")
+DOCUMENT = DataFile(path="a b.txt", size=10_000, sha256="")
 
 
 def workspace_with_document(folder: Path) -> Workspace:

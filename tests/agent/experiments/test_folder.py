@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from agent.errors import RunError, UsageError
-from agent.experiments.experiment import ExpectedAnswer, Experiment, Input, Judge, Member, check
+from agent.experiments.experiment import ExpectedAnswer, Experiment, Judge, Member, check
 from agent.experiments.folder import ExperimentFolder
+from agent.experiments.suite import DataFile
 from agent.grading.checks import Grade
 
 PLAIN = Member(label="Without", mode="plain", model="m")
@@ -15,7 +16,7 @@ SANDBOX = Member(label="In the sandbox", mode="sandbox", model="m", extra_body={
 COMPARISON = Experiment(
     task="How many?\nIn all files.",
     members=(PLAIN, SANDBOX),
-    inputs=(Input(path="a.txt", size=3, sha256="0" * 64),),
+    inputs=(DataFile(path="a.txt", size=3, sha256="0" * 64),),
     repetitions=3,
     expected=ExpectedAnswer(kind="number", answer="7", tolerance=0.5),
 )
