@@ -28,7 +28,7 @@ from sandbox_ui.auth.middleware import AuthMiddleware
 from sandbox_ui.experiments.inputs import delete_unrecorded_drafts
 from sandbox_ui.experiments.listing import RunListing
 from sandbox_ui.experiments.manager import ExperimentManager
-from sandbox_ui.experiments.reading.questions import Questions
+from sandbox_ui.experiments.questions import Questions
 from sandbox_ui.experiments.registry import ExperimentRegistry
 from sandbox_ui.history.catalog import Catalog
 from sandbox_ui.history.expiry import ExpiryJob

@@ -121,10 +121,6 @@ class LiveExperiment:
         """The questions that are being asked."""
         return [id for id, scanner in list(self.scanners.items()) if not scanner.is_over]
 
-    def is_asked(self, question: str) -> bool:
-        """Whether a question is being asked."""
-        return question in self.asked
-
     def run_ids(self) -> Collection[str]:
         """Return the ids of the runs."""
         with self._lock:

@@ -325,7 +325,7 @@ class ExperimentManager:
         """Change the title, or restore the default if it is empty; return the new title."""
         live = self.own(experiment)
         live.folder.set_title(title)
-        self._changed(live)
+        live.changed()
         return title_of(live.folder)
 
     def label(self, experiment: str, entry: LabelEntry) -> None:
@@ -355,7 +355,7 @@ class ExperimentManager:
             with suppress(RunError):  # it was deleted
                 self._catalog.pin(run, pinned)
         live.folder.set_pinned(pinned)
-        self._changed(live)
+        live.changed()
         return live.folder.pinned
 
     def delete(self, experiment: str, *, with_runs: bool = False) -> int:
@@ -380,7 +380,7 @@ class ExperimentManager:
             self.registry.delete(experiment)
         except OSError as error:
             raise RunError(f"The {folder.kind} cannot be deleted: {error.strerror}.") from error
-        self._changed(live)
+        live.changed()
         return freed
 
     def _create_comparison(
@@ -394,7 +394,7 @@ class ExperimentManager:
 
         def measured() -> None:
             self._catalog.discard_draft(draft)
-            self._changed(live)
+            live.changed()
 
         self._work.measure(live.folder, self._runs.workspace(draft), measured)
         return live, participants
@@ -572,10 +572,6 @@ class ExperimentManager:
         if at_once >= total:
             return ""
         return f"At most {at_once:,} of the {total:,} runs are in progress at the same time."
-
-    def _changed(self, live: LiveExperiment) -> None:
-        live.forget_overview()
-        live.notify()
 
     def _load(self, live: LiveExperiment, *, running: bool) -> dict[str, Summary | None]:
         """Compute all cells anew; return the summaries of the runs."""

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from agent.models.parameters import camel_case
 from sandbox_ui.auth.access import get_access
 from sandbox_ui.experiments.manager import ExperimentManager
-from sandbox_ui.experiments.reading.questions import QuestionRequest, Questions
+from sandbox_ui.experiments.questions import QuestionRequest, Questions
 from sandbox_ui.experiments.request import EndpointRequest, parse
 from sandbox_ui.experiments.stream import parse_runs
 from sandbox_ui.routes.helpers import Routes, at, json_response, read_json

@@ -12,6 +12,8 @@ from agent.experiments.outcomes import Outcome
 
 Better = Literal["higher", "lower"]
 Value = float | int | None
+ratio = "{:.2f}".format  # a rate from 0 to 1
+speed = "{:.2f}×".format  # how many times as much
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,16 +72,6 @@ def seconds(value: float) -> str:
 def share(value: float) -> str:
     """Return a share as a percentage."""
     return f"{value * 100:.1f} %"
-
-
-def ratio(value: float) -> str:
-    """Return a rate from 0 to 1."""
-    return f"{value:.2f}"
-
-
-def speed(value: float) -> str:
-    """Return how many times as much."""
-    return f"{value:.2f}×"
 
 
 def money(value: float) -> str:

@@ -50,14 +50,8 @@ def answers_of_run(answers: Iterable[Answer]) -> dict[str, Any]:
 
 def answers_to_json(answers: Iterable[Answer]) -> list[dict[str, Any]]:
     """Return the answers about a run as the page shows them."""
-    return [
-        {
-            "question": each.question, "answer": each.answer, "step": each.step,
-            "quote": each.quote, "reason": each.reason, "citation": each.citation,
-            "error": each.error,
-        }
-        for each in answers
-    ]  # fmt: skip
+    names = ("question", "answer", "step", "quote", "reason", "citation", "error")
+    return [{name: getattr(each, name) for name in names} for each in answers]
 
 
 def value_of(answer: Answer) -> str:

@@ -105,7 +105,7 @@ class Questions:
 
     def _start(self, live: LiveExperiment, question: Question, model: Model) -> None:
         with self._lock:
-            if live.is_asked(question.id):
+            if question.id in live.asked:
                 raise RunError("This question is being asked.")
             owned = self._experiments.registry.all(live.folder.owner)
             if sum(len(each.asked) for each in owned) >= _MAX_RUNNING:
