@@ -22,8 +22,7 @@ MAX_TASKS = 10_000
 MAX_RUNS = 100_000
 MAX_CONCURRENCY = 512
 MAX_LABEL = 80
-MAX_ANSWER = 20_000
-"""Maximum characters of an expected answer and of a judge's prompt."""
+MAX_ANSWER = 20_000  # characters of an expected answer and of a judge's prompt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

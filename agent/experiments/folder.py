@@ -53,8 +53,7 @@ NOT_FOUND = "There is no such comparison or evaluation. It may have been deleted
 _MAX_RECORD_BYTES = 4 * 1024**2
 _MAX_LIST_BYTES = 256 * 1024**2
 INPUTS, _TASKS = "inputs", "tasks.jsonl"
-Key = tuple[int, int, int]
-"""Task, member, and repetition from 1."""
+Key = tuple[int, int, int]  # task, member, and repetition from 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,8 +25,7 @@ _SECONDS = 0.5
 _SHARE = 20.0
 """Results are computed again after half a second, and at least this many times the
 seconds that they took."""
-Place = tuple[int, int]
-"""Task and member, from 0."""
+Place = tuple[int, int]  # task and member, from 0
 Listener = Callable[[], None]
 
 

@@ -67,8 +67,7 @@ from sandbox_ui.runs.manager import RunManager
 from sandbox_ui.runs.service import copy_example_inputs, model_for
 
 _JOIN_SECONDS = 10.0
-_MAX_RUNNING = {"comparison": 20, "evaluation": 5}
-"""How many of a kind one user may have in progress; each occupies a thread."""
+_MAX_RUNNING = {"comparison": 20, "evaluation": 5}  # of one user; each occupies a thread
 _BUILTIN_NOTE = (
     "The built-in model answers one run at a time, so its runs are carried out one after the other."
 )

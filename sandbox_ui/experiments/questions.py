@@ -23,8 +23,7 @@ from sandbox_ui.experiments.manager import ExperimentManager
 from sandbox_ui.experiments.request import EndpointRequest, Few
 from sandbox_ui.runs.service import RunRequest, model_for
 
-_MAX_RUNNING = 3
-"""How many questions about one user's evaluations are in progress at a time."""
+_MAX_RUNNING = 3  # questions about one user's evaluations
 _log = logging.getLogger(__name__)
 
 

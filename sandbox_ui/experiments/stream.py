@@ -34,9 +34,7 @@ from sandbox_ui.runs import sse
 from sandbox_ui.runs.feed import Feed, Message
 from sandbox_ui.runs.manager import RunManager
 
-MAX_FOLLOWED = 24
-"""Maximum number of runs that one stream follows."""
-
+MAX_FOLLOWED = 24  # runs of one stream
 _OVERVIEW_SECONDS = 1.0
 _STATE_CHANGE_SECONDS = 0.1
 _CELLS_SECONDS = 0.25

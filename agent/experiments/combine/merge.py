@@ -13,8 +13,7 @@ from agent.experiments.suite import EvalTask, Suite
 from agent.util.text import quote
 
 _MAY_DIFFER = ("repeat", "files")
-_Place = tuple[str, str]
-"""The name of a suite, and the id of one of its tasks."""
+_Place = tuple[str, str]  # the name of a suite, and the id of one of its tasks
 
 
 def merge(folders: Sequence[ExperimentFolder], title: str = "") -> ExperimentFolder:

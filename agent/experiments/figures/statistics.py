@@ -12,15 +12,9 @@ from typing import Literal
 from agent.tasks.scoring import wilson_interval
 
 _MIN_WILSON, _MIN_BOOTSTRAP = 2, 3
-RESAMPLES = 1_000
-"""Resamples of a bootstrap."""
-
-SEED = 20_260_116
-"""Seed of the bootstrap, so that the same runs always give the same interval."""
-
-FLIPS = 10_000
-"""Random flips of a permutation test that is not exact."""
-
+RESAMPLES = 1_000  # of a bootstrap
+SEED = 20_260_116  # so that the same runs always give the same interval
+FLIPS = 10_000  # random ones, of a permutation test that is not exact
 _EXACT_PAIRS = 16
 _CHUNK = 8  # differences whose 256 sums are one table
 Method = Literal["", "Wilson", "bootstrap", "Newcombe", "MOVER"]

@@ -28,8 +28,7 @@ from agent.util.text import plural
 Members = Sequence[Sequence[Outcome]]
 Cell = dict[str, Any]
 Group = dict[str, Any]
-Figures = Mapping[str, Any]
-"""The figures of a member; see ``agent.experiments.publish.results``."""
+Figures = Mapping[str, Any]  # of a member; see ``publish.results``
 NOT_REPORTED, NONE = "not reported", "–"
 _MAX_NOTE = 300
 _MAX_ANSWER = 2_000

@@ -6,9 +6,7 @@ from functools import lru_cache
 from typing import Literal
 
 Part = tuple[Literal["same", "added", "removed"], str]
-MAX_WORDS = 1_500
-"""Maximum number of words compared in each text; the rest is one difference."""
-
+MAX_WORDS = 1_500  # that are compared in each text; the rest is one difference
 _WORD = re.compile(r"\S+\s*")
 
 

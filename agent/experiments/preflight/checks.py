@@ -27,8 +27,7 @@ Level = Literal["ok", "warning", "problem"]
 _LIBRARIES: Mapping[Check, tuple[str, ...]] = {
     "math": ("math_verify", "antlr4"), "rules": ("syllapy",),
 }  # fmt: skip
-_BYTES_OF_A_RUN = 4 * 1024**2
-"""What a run takes on the disk besides its documents: its journal and its workspace."""
+_BYTES_OF_A_RUN = 4 * 1024**2  # besides its documents: its journal and its workspace
 _EXAMPLE = EvalTask(id="example", text="What is 2 + 2?", scorer="judge", expected="4")
 
 

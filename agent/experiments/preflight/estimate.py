@@ -19,8 +19,7 @@ from agent.util.text import plural
 _MAX_EVALUATIONS = 20
 _MAX_RUNS = 40
 """Earlier evaluations and runs of a member that an estimate is made from."""
-_Key = tuple[str, str, str]
-"""Suite, model and mode."""
+_Key = tuple[str, str, str]  # suite, model and mode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

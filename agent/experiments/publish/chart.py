@@ -25,15 +25,11 @@ _MUTED, _BASE, _OTHER, _GRID = "#756d61", "#b9b2a5", "#1f6f5c", "#e7e2d8"
 _MODELS = ("#1f6f5c", "#b3541e", "#3b5b92", "#8a4f7d", "#8a7a1f", "#4d4d4d")
 """A colour for each model; its members without a sandbox have a light one."""
 
-_ONE_MODEL = {BUILTIN_BASE_NAME: BUILTIN_NAME}
-"""Names under which a model answers without a sandbox."""
-
+_ONE_MODEL = {BUILTIN_BASE_NAME: BUILTIN_NAME}  # names of a model without a sandbox
 _LIGHT = 0.55  # share of white in a light colour
 _PANELS, _PANEL_WIDTH, _PANEL_HEIGHT, _AXIS = 3, 304, 190, 34
 _TICKS = 4
-_LEAST_GAIN = 0.05
-"""The figure of gains shows at least 5 points to both sides."""
-
+_LEAST_GAIN = 0.05  # gains are drawn up to 5 points to both sides, or more
 _GAIN_NOTE = (
     "Score minus the baseline’s, paired by task, with its 95 % interval; the score in brackets; "
     "n: pairs"

@@ -94,8 +94,6 @@ RUN_COLUMNS = (
            "What models answered to questions about the run, in the order of the questions; see "
            "the table of answers."),
 )  # fmt: skip
-"""The columns of a run."""
-
 RESULT_COLUMNS = (
     Column("domain", "Domain",
            "“all”: all tasks together (pooled); “mean”: the mean over the domains, each with the "
@@ -174,8 +172,6 @@ RESULT_COLUMNS = (
     Column("passHatHigh", "pass^k, to", "Upper bound of its 95 % interval."),
     Column("passTasks", "Tasks of pass@k", "Tasks with at least k scored runs."),
 )  # fmt: skip
-"""The columns of a member’s result in a domain."""
-
 TASK_COLUMNS = (
     Column("task", "Task number", "The task’s place in the experiment, from 0."),
     Column("id", "Task", "The task’s id in its suite."),
@@ -195,8 +191,6 @@ TASK_COLUMNS = (
     Column("sandboxSeconds", "Seconds in the sandbox", "Mean over the runs."),
     Column("cost", "Cost", "Mean over the runs."),
 )  # fmt: skip
-"""The columns of a member’s result of a task."""
-
 ANSWER_COLUMNS = (
     Column("run", "Run", "The run’s id."),
     Column("question", "Question", "What was asked about the run."),
@@ -216,13 +210,10 @@ ANSWER_COLUMNS = (
     Column("cost", "Cost", "In the unit of the configured price; empty without one."),
     Column("at", "Answered", "In seconds since 1970 (UTC)."),
 )  # fmt: skip
-"""The columns of a model’s answer to a question about a run."""
-
 TABLES = {
     "runs": RUN_COLUMNS, "domains": RESULT_COLUMNS, "tasks": TASK_COLUMNS,
     "answers": ANSWER_COLUMNS,
 }  # fmt: skip
-"""The tables of an export, with their columns."""
 
 
 def definitions(table: str) -> dict[str, str]:

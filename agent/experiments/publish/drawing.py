@@ -17,9 +17,7 @@ from agent.util.text import shortened
 if TYPE_CHECKING:
     from PIL.ImageFont import FreeTypeFont
 
-FONT = 13
-"""The usual size of a text in pixels."""
-
+FONT = 13  # the usual size of a text in pixels
 INK, BACKGROUND = "#1d1b18", "#ffffff"
 Format = Literal["svg", "pdf", "png"]
 FORMATS: tuple[Format, ...] = get_args(Format)

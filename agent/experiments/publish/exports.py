@@ -15,9 +15,7 @@ from agent.experiments.publish.drawing import FORMATS
 from agent.experiments.publish.formats import Table, as_csv, as_latex, as_markdown, as_text
 from agent.experiments.publish.rows import as_parquet
 
-_DATE = (1980, 1, 1, 0, 0, 0)
-"""The date of files in an archive, so that the same experiment gives the same bytes."""
-
+_DATE = (1980, 1, 1, 0, 0, 0)  # of files in an archive: the same bytes each time
 _CSV, _LATEX, _MARKDOWN = (
     "text/csv; charset=utf-8", "application/x-tex; charset=utf-8", "text/markdown; charset=utf-8"
 )  # fmt: skip

@@ -27,9 +27,7 @@ from agent.installation import commit, version
 from agent.models.parameters import BY_NAME
 from agent.runs import journal
 
-_MAX_LISTED = 1_000
-"""Runs that are listed as failed or repeated; all are counted."""
-
+_MAX_LISTED = 1_000  # runs that are listed as failed or repeated; all are counted
 _SPEC = (*(name for name in BY_NAME if name != "extra_body"), "pdfs", "prompt", "network",
          "memory", "max_steps", "max_seconds", "max_conversation_tokens", "summarise")  # fmt: skip
 

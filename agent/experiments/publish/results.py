@@ -24,9 +24,7 @@ from agent.experiments.folder import ExperimentFolder
 from agent.experiments.publish.rows import RunRow
 from agent.grading.checks import CHECKS, Check
 
-ALL, MEAN = "all", "mean"
-"""The domains that are none: all tasks together, and the mean over the domains."""
-
+ALL, MEAN = "all", "mean"  # all tasks together, and the mean over the domains
 _MEANS = {
     "tokensOnce": "tokens_once", "tokensPeak": "largest_prompt", "tokensPrompt": "prompt_tokens",
     "tokensGenerated": "generated_tokens", "turns": "turns", "seconds": "total_seconds",

@@ -27,8 +27,7 @@ from agent.experiments.reading.labels import LabelEntry
 from agent.experiments.scan.description import value_of
 from agent.experiments.suite import EvalTask
 
-MAX_ANSWER = 20_000
-"""Characters of an answer in a row."""
+MAX_ANSWER = 20_000  # characters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

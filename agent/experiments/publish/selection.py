@@ -8,9 +8,7 @@ from statistics import fmean, pstdev
 from agent.experiments.outcomes import SCORED
 from agent.experiments.publish.rows import RunRow
 
-OF_A_KIND = 5
-"""Runs of each kind of a domain."""
-
+OF_A_KIND = 5  # runs of each kind of a domain
 _FEATURES = (
     "score", "turns", "tokens_once", "model_seconds", "sandbox_seconds", "external", "files",
     "computation",

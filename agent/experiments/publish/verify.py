@@ -22,9 +22,7 @@ from agent.experiments.reading.agreement import agreement
 from agent.experiments.suite import DataFile
 from agent.experiments.suites import data_of
 
-MAX_DIFFERENCES = 200
-"""Differences that are listed; others are counted."""
-
+MAX_DIFFERENCES = 200  # that are listed; others are counted
 _FILES = TypeAdapter(tuple[DataFile, ...])
 _MAX_BYTES = 1024**3
 _MAX_FILES = 64

@@ -12,9 +12,7 @@ from urllib.parse import parse_qsl
 from agent.errors import UsageError
 from agent.experiments.outcomes import SCORED, Outcome
 
-MAX_FILTER = 2_000
-"""Maximum characters of a filter."""
-
+MAX_FILTER = 2_000  # characters
 _MAX_FAILURE = 100
 _ENDED_WELL = ("submitted", "answered", "")
 _RANGE = re.compile(r"(\d{0,15})\.\.(\d{0,15})", re.ASCII)
@@ -60,8 +58,7 @@ _OF_CELL = frozenset(("suite", "domain", "group", "member", "difference"))
 _NOT_BEGUN = ({"run": "", "outcome": "waiting"},)
 _Test = tuple[str, Callable[[Any], bool]]
 
-Filter = Mapping[str, Sequence[str]]
-"""Values by field."""
+Filter = Mapping[str, Sequence[str]]  # values by field
 
 
 def fields_to_json() -> list[dict[str, str]]:

@@ -8,11 +8,8 @@ from threading import Lock
 from agent.errors import UsageError
 from agent.util.entry_list import EntryList
 
-MAX_LABEL, MAX_NOTE, MAX_RATER = 40, 2_000, 60
-"""Maximum characters of a label, of a note and of a rater's name."""
-MAX_RATERS, MAX_LABELS = 2, 30
-"""Maximum number of raters, and of different labels, of an experiment."""
-
+MAX_LABEL, MAX_NOTE, MAX_RATER = 40, 2_000, 60  # characters
+MAX_RATERS, MAX_LABELS = 2, 30  # of an experiment
 _MAX_BYTES = 64 * 1024**2
 
 

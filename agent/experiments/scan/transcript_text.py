@@ -11,8 +11,6 @@ from agent.runs.transcript import Call, Step, steps_of
 from agent.util.text import without_middle
 
 MAX_CHARACTERS = 60_000
-"""Of a transcript."""
-
 _MAX_TASK, _MAX_ANSWER, _MIN_STEP = 8_000, 4_000, 300
 _MAX_STEPS = 150  # of which texts are given; of more, the first and the last
 

@@ -28,8 +28,7 @@ _SUITES = {
     )
 }
 
-NAMES: tuple[str, ...] = tuple(_SUITES)
-"""The names of all suites, in the order of the paper's figure."""
+NAMES: tuple[str, ...] = tuple(_SUITES)  # in the order of the paper's figure
 
 
 def paths_by_suite(texts: Iterable[str]) -> dict[str, Path]:

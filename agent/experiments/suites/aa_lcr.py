@@ -24,13 +24,9 @@ SOURCE = "https://huggingface.co/datasets/ArtificialAnalysis/AA-LCR"
 PATTERNS = ("AA-LCR_Dataset.csv", "*.csv", "*.jsonl", "*.parquet")
 ARCHIVE = "AA-LCR_extracted-text.zip"
 
-MAX_DOCUMENTS = 200
-"""Maximum number of documents of a question."""
+MAX_DOCUMENTS = 200  # of a question
 MAX_DOCUMENT_BYTES = 16 * 1024**2
-"""Maximum size of a document in bytes."""
 MAX_ARCHIVE_ENTRIES = 10_000
-"""Maximum number of files in the archive."""
-
 JUDGE_PROMPT = judge_prompt(
     "Decide whether an answer to a question about documents is right. It is right if it is "
     "consistent with the official answer: all that the official answer states, and nothing that "

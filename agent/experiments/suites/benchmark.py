@@ -27,8 +27,6 @@ CONFIGURATIONS: Mapping[str, str] = {
     "aa_lcr": "long_context",
     "ifbench": "instruct_follow",
 }
-"""The configurations of the data set, by suite."""
-
 _STATEMENT, _TRUTH, _FILES = "problem_statement", "ground_truth", "input_files"
 _GROUPS = ("subject", "subtask", "medical_task", "category", "domain")
 _LETTERS = {"chembench": "ABCD", "medxpertqa": "ABCDEFGHIJ"}

@@ -24,7 +24,6 @@ The candidate's answer, which you assess: {answer}
 Answer with CORRECT or INCORRECT, and nothing else."""
 JUDGE_MODEL = "Qwen3-235B-A22B-Instruct-2507"
 JUDGE: Mapping[str, Any] = {"votes": 4, "temperature": 0.7, "max_tokens": 16_384}
-"""The paper's settings of a judge."""
 _TASKS = {"aime": 30, "ugphysics": 650, "chembench": 450, "medxpertqa": 500, "aa_lcr": 100,
           "ifbench": 300}  # fmt: skip
 _REPETITIONS = {"aime": 16, "aa_lcr": 4}

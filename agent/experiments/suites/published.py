@@ -12,8 +12,7 @@ from agent.experiments.suites.records import Record, data_files, read_records
 from agent.grading.judge import judge_prompt
 from agent.util.text import quote
 
-MAX_RULES = 20
-"""Maximum number of rules of a task."""
+MAX_RULES = 20  # of a task
 _HAS_CHOICES = re.compile(r"\bAnswer Choices:\s*\(A\)")
 
 AIME = Suite(

@@ -15,16 +15,10 @@ from agent.tasks.jsonl import parse_lines
 from agent.util.text import quote
 
 MAX_FILE_BYTES = 256 * 1024**2
-"""Maximum size of a data file in bytes."""
-MAX_UNPACKED_BYTES = 1024**3
-"""Maximum size of what a compressed file contains, in bytes."""
-MAX_RECORDS = 100_000
-"""Maximum number of records of a suite."""
-MAX_FILES = 200
-"""Maximum number of data files of a suite."""
-MAX_TEXT = 1_000_000
-"""Maximum length of a field in characters."""
-
+MAX_UNPACKED_BYTES = 1024**3  # of a compressed file
+MAX_RECORDS = 100_000  # of a suite
+MAX_FILES = 200  # of a suite
+MAX_TEXT = 1_000_000  # characters of a field
 FORMATS = ("jsonl", "json", "csv", "parquet")
 
 
