@@ -98,6 +98,11 @@ class Rates:
     file: float
     compute: float
 
+    @property
+    def by_column(self) -> dict[str, float]:
+        """The shares by the names that columns and filters have."""
+        return {"external": self.external, "files": self.file, "computation": self.compute}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapabilityRates:

@@ -25,13 +25,13 @@ from agent.experiments.publish.results import (
     results_of_repetitions,
 )
 from agent.experiments.publish.rows import rows_of
-from agent.experiments.reading.agreement import agreement
 from agent.experiments.reading.filters import (
     failure_of,
     fields_to_json,
     labels_to_json,
     uses_of,
 )
+from agent.experiments.reading.labels import agreement
 from agent.experiments.scan.description import answers_of_run, fields_of, questions_to_json
 from agent.experiments.suite import EvalTask
 from agent.experiments.suites import presets

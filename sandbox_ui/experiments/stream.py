@@ -31,7 +31,7 @@ from agent.errors import JournalError, RunError, UsageError
 from sandbox_ui.experiments.live_experiment import LiveExperiment
 from sandbox_ui.experiments.manager import ExperimentManager
 from sandbox_ui.runs import sse
-from sandbox_ui.runs.feed import Feed, Message
+from sandbox_ui.runs.feed import Feed
 from sandbox_ui.runs.manager import RunManager
 
 MAX_FOLLOWED = 24  # runs of one stream
@@ -211,22 +211,19 @@ class _FollowedRun:
             state = self._feed.state_message()
             self.cursor = state.cursor
             self._news = True
-            return [self._message(b"state", state)]
+            return [self._message(b"state", b"%d" % state.cursor, state.data)]
         found = []
         message = self._feed.events_after(self.cursor)
         if message is not None:
             self.cursor = message.cursor
             self._news = True  # there may be more than one batch
-            found.append(self._message(b"message", message))
+            found.append(self._message(b"message", b"%d" % message.cursor, message.data))
         dirty = self._feed.take_dirty(self._on_news)
         if dirty is not None:
-            found.append(self._encode(b"workspace", b"null", dirty))
+            found.append(self._message(b"workspace", b"null", dirty))
         return found
 
-    def _message(self, name: bytes, message: Message) -> bytes:
-        return self._encode(name, b"%d" % message.cursor, message.data)
-
-    def _encode(self, name: bytes, cursor: bytes, data: bytes) -> bytes:
+    def _message(self, name: bytes, cursor: bytes, data: bytes) -> bytes:
         return b'event: run\ndata: {"run":"%b","id":%b,"event":"%b","data":%b}\n\n' % (
             self._run.encode(),
             cursor,

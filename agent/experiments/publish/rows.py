@@ -10,7 +10,6 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from pydantic import TypeAdapter
 
-from agent.capabilities.usage import Rates
 from agent.experiments.experiment import Member
 from agent.experiments.folder import ExperimentFolder
 from agent.experiments.outcomes import (
@@ -206,8 +205,8 @@ def _row(run: Outcome, member: Member, about: Mapping[str, Any], answer: str = "
     metrics = summary.metrics if summary else None
     figures = {name: getattr(metrics, name) for name in _FIGURES} if metrics else {}
     if metrics and metrics.capabilities:
-        figures |= _rates("", metrics.capabilities.ours)
-        figures |= _rates("paper_", metrics.capabilities.paper)
+        ours, paper = metrics.capabilities.ours.by_column, metrics.capabilities.paper.by_column
+        figures |= ours | {f"paper_{name}": rate for name, rate in paper.items()}
     return RunRow(
         **about,
         task=entry.task,
@@ -243,10 +242,3 @@ def _labels(labels: Sequence[LabelEntry]) -> dict[str, Any]:
         for at, each in enumerate(labels, 1)
         for name in ("rater", "label", "note")
     }
-
-
-def _rates(prefix: str, rates: Rates) -> dict[str, float]:
-    return {
-        f"{prefix}external": rates.external, f"{prefix}files": rates.file,
-        f"{prefix}computation": rates.compute,
-    }  # fmt: skip

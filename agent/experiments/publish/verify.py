@@ -18,7 +18,7 @@ from agent.experiments.publish.exports import export, kind_of, kinds
 from agent.experiments.publish.publication import results_of
 from agent.experiments.publish.results import ALL, results_of_repetitions, score_of
 from agent.experiments.publish.rows import RunRow, from_json, from_parquet, to_json
-from agent.experiments.reading.agreement import agreement
+from agent.experiments.reading.labels import agreement
 from agent.experiments.suite import DataFile
 from agent.experiments.suites import data_of
 

@@ -98,11 +98,8 @@ def failure_of(run: Outcome) -> str:
 def uses_of(run: Outcome) -> list[str]:
     """Return the capabilities that a run used, by the names of its columns."""
     capabilities = run.metrics.capabilities
-    if capabilities is None:
-        return []
-    rates = capabilities.ours
-    found = {"external": rates.external, "files": rates.file, "computation": rates.compute}
-    return [name for name, rate in found.items() if rate > 0]
+    rates = capabilities.ours.by_column if capabilities else {}
+    return [name for name, rate in rates.items() if rate > 0]
 
 
 def labels_to_json(run: Outcome) -> dict[str, Any]:

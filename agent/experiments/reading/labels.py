@@ -1,9 +1,12 @@
-"""Labels and notes of runs, by one or two raters; kept in the experiment's folder."""
+"""Labels and notes of runs in the experiment's folder, and the agreement of their two raters."""
 
 import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
 from agent.errors import UsageError
 from agent.util.entry_list import EntryList
@@ -11,6 +14,12 @@ from agent.util.entry_list import EntryList
 MAX_LABEL, MAX_NOTE, MAX_RATER = 40, 2_000, 60  # characters
 MAX_RATERS, MAX_LABELS = 2, 30  # of an experiment
 _MAX_BYTES = 64 * 1024**2
+DEFINITION = (
+    "Cohen’s kappa: (observed − expected) / (1 − expected). Observed is the share of the runs that "
+    "both raters have labelled to which they gave the same label; expected is the share that their "
+    "label frequencies give by chance. 1 is full agreement, 0 is that of chance; it is not defined "
+    "where both use one and the same label only."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,3 +119,34 @@ def _text(text: str) -> str:
     return "".join(
         each for each in text if each == "\n" or unicodedata.category(each) not in ("Cc", "Cs")
     )
+
+
+def agreement(raters: Sequence[str], pairs: Iterable[tuple[str, str]]) -> dict[str, Any] | None:
+    """Return Cohen's kappa (Cohen 1960) of two raters; None if no run has labels of both.
+
+    ``pairs`` are their labels of each run; one with an empty label does not count.
+    """
+    counts = Counter((one, other) for one, other in pairs if one and other)
+    n = counts.total()
+    if len(raters) != 2 or not n:
+        return None
+    first, second = Counter[str](), Counter[str]()
+    for (one, other), count in counts.items():
+        first[one] += count
+        second[other] += count
+    labels = sorted(first | second)
+    agreed = sum(counts[label, label] for label in labels)
+    by_chance = sum(first[label] * second[label] for label in labels)
+    observed, expected = agreed / n, by_chance / n**2
+    defined = by_chance < n**2
+    return {
+        "raters": list(raters),
+        "n": n,
+        "agreed": agreed,
+        "observed": observed,
+        "expected": expected,
+        "kappa": (observed - expected) / (1 - expected) if defined else None,
+        "labels": labels,
+        "counts": [[counts[one, other] for other in labels] for one in labels],
+        "definition": DEFINITION,
+    }

@@ -97,17 +97,16 @@ def _places(record: Record) -> list[RelPath]:
 def _document_reader(folder: Path, resources: ExitStack) -> _Reader:
     """Return what reads a document: from an unpacked folder, or from the archive."""
     for unpacked in (folder / "lcr", folder / "extracted_text" / "lcr", folder / "extracted_text"):
-        if unpacked.is_dir() and not _has_archive(unpacked):
+        if unpacked.is_dir() and not (unpacked / ARCHIVE).is_file():
             return lambda record, place: _read_file(record, unpacked, place)
-    for archive in (folder / "extracted_text" / ARCHIVE, folder / ARCHIVE):
-        if archive.is_file():
-            try:
-                opened = resources.enter_context(zipfile.ZipFile(archive))
-            except (zipfile.BadZipFile, OSError) as error:
-                raise TaskError(f"{archive} cannot be read: {error}.") from error
-            if len(opened.infolist()) > MAX_ARCHIVE_ENTRIES:
-                raise TaskError(f"{archive} has more than {MAX_ARCHIVE_ENTRIES:,} files.")
-            return lambda record, place: _read_member(record, opened, place)
+    for archive in _archives(folder):
+        try:
+            opened = resources.enter_context(zipfile.ZipFile(archive))
+        except (zipfile.BadZipFile, OSError) as error:
+            raise TaskError(f"{archive} cannot be read: {error}.") from error
+        if len(opened.infolist()) > MAX_ARCHIVE_ENTRIES:
+            raise TaskError(f"{archive} has more than {MAX_ARCHIVE_ENTRIES:,} files.")
+        return lambda record, place: _read_member(record, opened, place)
     raise TaskError(
         f"{folder} has neither the folder lcr nor extracted_text/{ARCHIVE}. "
         f"Download the documents from {SOURCE}."
@@ -117,12 +116,13 @@ def _document_reader(folder: Path, resources: ExitStack) -> _Reader:
 def archives(path: Path) -> list[Path]:
     """Return the archive with the documents, if they are read from one."""
     folder = path if path.is_dir() else path.parent
+    return [] if (folder / "lcr").is_dir() else _archives(folder)
+
+
+def _archives(folder: Path) -> list[Path]:
+    """Return the archive in a folder, if there is one."""
     places = (folder / "extracted_text" / ARCHIVE, folder / ARCHIVE)
-    return [] if (folder / "lcr").is_dir() else [each for each in places if each.is_file()][:1]
-
-
-def _has_archive(folder: Path) -> bool:
-    return (folder / ARCHIVE).is_file()
+    return [each for each in places if each.is_file()][:1]
 
 
 def _read_file(record: Record, folder: Path, place: RelPath) -> str:

@@ -1,6 +1,6 @@
 // What models answered to questions about a run, in its column: a click opens the run as of the cited step.
 
-import { h, hasChanged, isModified } from "../../core/dom.js";
+import { h, hasChanged, plainClick } from "../../core/dom.js";
 import { fetchJson } from "../../core/loading/fetch.js";
 import { source } from "../../core/loading/source.js";
 import { openRun } from "../../core/view.js";
@@ -43,11 +43,7 @@ export class RunAnswers {
 
 function answerOf(run, { answer, step, quote, reason, citation, error }) {
   if (error) return h("dd", { class: "dim" }, `No answer: ${error}`);
-  const open = (event) => {
-    if (isModified(event)) return;
-    event.preventDefault();
-    openRun(run, step);
-  };
+  const open = plainClick(() => openRun(run, step));
   const link = step ? h("a", { href: `${runUrl(run)}#step-${step}`, onclick: open, title: "Open the run as of this step" }, `step ${step}`) : null;
   const shownQuote = quote && quote !== answer ? h("q", { dir: "auto" }, quote) : null;
   const mark = citation === "none" ? null : h("span", { class: "citation", "data-citation": citation }, citation === "verified" ? "✓ quoted" : "unverified");

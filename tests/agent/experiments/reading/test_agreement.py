@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from agent.experiments.reading.agreement import agreement
+from agent.experiments.reading.labels import agreement
 
 
 def pairs(counts: list[list[int]], labels: str) -> list[tuple[str, str]]:
