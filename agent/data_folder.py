@@ -18,14 +18,17 @@ _INSTANCE_ID = re.compile(rb"[0-9a-f]{32}")
 
 
 def random_id() -> str:
-    """Return an unguessable id of 16 URL-safe characters; a leading "-" would be an option."""
+    """Return an unguessable id of 16 URL-safe characters; "-" at its start would be an option."""
     while (value := secrets.token_urlsafe(12)).startswith("-"):
         pass
     return value
 
 
 class DataFolder(ClosingContext):
-    """A data folder, locked until it is closed; ``instance_id`` is the same at every start."""
+    """A data folder, locked until it is closed; ``instance_id`` is the same at every start.
+
+    Raises ``DataFolderLocked``, or ``DataFolderUnusable`` if it cannot be created or written.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -114,7 +117,7 @@ def candidate_folders(data: Path) -> list[Path]:
 
 
 def existing_folders(data: Path) -> list[Path]:
-    """Return the data folder and its subfolders; again last, since runs move to it."""
+    """Return the data folder, its subfolders, and again itself: runs may move there meanwhile."""
     try:
         slots = [path for path in (data / _SUBFOLDERS).iterdir() if path.name.isdecimal()]
     except FileNotFoundError:

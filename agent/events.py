@@ -1,4 +1,4 @@
-"""The events of a run: everything that reaches the model or the user.
+"""The events of a run, in order: everything that reaches the model or the user.
 
 A round begins with ``run_started`` or ``run_continued`` and ends in exactly one ``run_ended``.
 Everything else shown (steps, totals, states) is reduced from the events (``agent.runs.state``).
@@ -44,7 +44,7 @@ Network = Annotated[
 _EARLIER_NETWORK = {"True": "open", "False": "none"}
 SandboxOrigin = Literal["new", "restarted", "recreated"]
 Verdict = Literal["same", "volatile", "unverified", "differs"]
-"""How a replayed step compares, from best to worst; ``volatile`` parts differ in every run."""
+"""How a replayed step compares, best to worst; ``volatile``: only times and the like differ."""
 Decision = Literal["allowed", "edited", "denied"]
 """What the user decided on a call that waited for approval."""
 ApprovalReason = Literal["every", "network", "delete", "install", "long", "unclear"]
@@ -143,7 +143,10 @@ class RunContinued(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forked(_Event):
-    """The run is a fork: the events before are its parent's. A ``run_continued`` follows."""
+    """The run is a fork: the events before are its parent's. It ends a round that was cut off.
+
+    A ``run_continued`` follows, without a text if the conversation goes on without a message.
+    """
 
     parent: str  # the forked run
     step: int  # the last that was copied
@@ -199,7 +202,7 @@ class ReasoningDelta(_StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextDelta(_StepEvent):
-    """More of the model's text; ``ModelAnswered`` says whether it was reasoning after all."""
+    """More of the model's text; it may turn out to be reasoning in ``ModelAnswered``."""
 
     text: str
     kind: Literal["text_delta"] = "text_delta"
@@ -235,7 +238,7 @@ class Notice(_StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelAnswered(_StepEvent):
-    """A complete model turn; ``tokens`` and ``opaque`` are not sent to subscribers."""
+    """A complete model turn; ``tokens`` and ``opaque``, to be given back, are not shown."""
 
     text: str
     reasoning: str
@@ -381,7 +384,7 @@ class PicturesDropped(_StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryStarted(_StepEvent):
-    """The model is asked, with ``instruction``, to summarise older steps: ``step`` needs space."""
+    """The model gets older steps, then ``instruction`` to summarise them; ``step`` needs space."""
 
     first_step: int  # to be replaced, to ``last_step``
     last_step: int

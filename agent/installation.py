@@ -1,4 +1,4 @@
-"""Files shipped beside the packages or below the environment's ``share/``, and install commands."""
+"""Files shipped beside the packages or below ``share/``, and commands for this installation."""
 
 import shlex
 import sys

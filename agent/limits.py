@@ -69,7 +69,7 @@ def with_turn_tokens(limits: Limits, tokens: int | None) -> Limits:
 
 
 def adapt_to_model(limits: Limits, model: Model) -> Limits:
-    """Return limits within the model's context; the built-in model gets few, short steps."""
+    """Return limits within the model's context; the built-in one gets short turns, no reminders."""
     if not isinstance(model, BuiltinModel):
         passport = passport_of(model)
         context = passport.context_tokens if passport else None

@@ -11,7 +11,7 @@ RESULT_NAMES = ("files", "journal.jsonl", "trajectory.json")
 
 
 def check_folder(folder: Path, *, overwrite: bool = False) -> None:
-    """Check that results can be written to a folder, which is created; other files are kept."""
+    """Create a folder if missing; check that results can be written, or ``WorkspaceError``."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         results = find_results(folder)

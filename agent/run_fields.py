@@ -1,4 +1,4 @@
-"""The fields of a ``RunSpec`` and their values; light, since the command line starts with it."""
+"""The fields of a ``RunSpec`` and their values; imports little, for a fast command line."""
 
 import argparse
 from collections.abc import Callable

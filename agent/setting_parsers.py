@@ -1,4 +1,4 @@
-"""Parsers of setting values; a ``ValueError`` has the expected form, after “but must be”."""
+"""Parsers of setting values; a ``ValueError`` names the expected form, to follow “must be”."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The settings, from which docs/settings.md is generated; only they read the environment."""
+"""The settings, which docs/settings.md is made from; no other module reads the environment."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -330,9 +330,9 @@ def load(environment: Mapping[str, str] | None = None) -> Settings:
 
 
 def read_env_file() -> dict[str, str]:
-    """Return the variables of the file ``STUDIO_ENV_FILE``, else of a checkout's ``.env``.
+    """Return the variables of the file that ``STUDIO_ENV_FILE`` names, or of a checkout's ``.env``.
 
-    Not of the working directory's: a stranger's could send the API key to another endpoint.
+    The working directory's is not read: a stranger's could send the API key to another endpoint.
     """
     named = os.environ.get("STUDIO_ENV_FILE", "")
     path = parse_path(named) if named else find_in_checkout(".env")

@@ -1,4 +1,4 @@
-"""Removes what a node's process leaves behind: it holds our standard input, until it ends."""
+"""Removes what a node's process leaves behind, once its end closes our standard input."""
 
 import os
 import shutil

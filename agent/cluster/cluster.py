@@ -147,7 +147,10 @@ class Cluster:
                 self.give_back(node)
 
     def take(self, stop: Stop, wanted: Node | None = None) -> Node | None:
-        """Wait for a free sandbox, or for the ``wanted`` node if it is there; None if stopped."""
+        """Wait for a free sandbox and count it as busy; return its node, None if stopped first.
+
+        The ``wanted`` node is used as long as it is there, even if none of its sandboxes is free.
+        """
         with stop.on_set(self._wake):
             return self._take(stop, wanted)
 

@@ -27,7 +27,8 @@ class Part(NamedTuple):
     """A piece of a run; ``path`` is in the run's folder or the workspace.
 
     ``record`` is another file of the run's folder, ``blob`` the content of a file version,
-    ``synced`` says that all changes of the workspace up to ``number`` were sent.
+    ``synced`` says that all changes of the workspace up to ``number`` were sent. ``data`` are a
+    content's next bytes, a link's target, or why the run ended; ``last`` completes a content.
     """
 
     kind: Kind
@@ -41,7 +42,7 @@ class Part(NamedTuple):
 
 
 class Sender:
-    """Yields the parts of one run; ``left_out`` are files that are too large or not readable."""
+    """Yields the parts of one run; ``left_out`` are files too large, or only for the sandbox."""
 
     def __init__(self, folder: RunFolder, inputs: dict[str, str]) -> None:
         self._folder = folder

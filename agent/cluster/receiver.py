@@ -159,7 +159,7 @@ class Receiver:
         self._incoming.mkdir(mode=0o700)
 
     def receive(self, part: Part) -> None:
-        """Write a part; after a ``WorkspaceError``, the rest of its file is ignored."""
+        """Write a part. Raises ``WorkspaceError``, after which the rest of its file is ignored."""
         if part.kind == "journal":
             with self._folder.journal.open("ab") as file:
                 file.write(part.data)

@@ -72,7 +72,7 @@ class Backend:
         self._closed = False
 
     def notify(self, on_status: Callable[[SetupStatus], None], on_open: Callable[[], None]) -> None:
-        """Set what the setup calls; ``on_open``, called once, must not block."""
+        """Set what the setup calls; ``on_open``, once sandboxes can be created, must not block."""
         with self._changed:
             self._on_status, self._on_open = on_status, on_open
             if self._published:
@@ -111,7 +111,7 @@ class Backend:
             self.client.close()
 
     def wait_until_ready(self, stop: Stop) -> Iterator[SetupStatus]:
-        """Wait for the setup, retried once; yield its progress up to ``ready``."""
+        """Wait for the setup, retried once; yield progress to ``ready``. Raises ``EngineError``."""
         self.open()
         reported = None
         while (status := self.setup_status).phase in ("connecting", "building"):
@@ -186,7 +186,7 @@ class Backend:
                 raise
 
     def _publish(self, proxy: Proxy | None, tag: str) -> bool:
-        """Let sandboxes be created; return False after ``cancel_setup``."""
+        """Let sandboxes be created; close the proxy and return False after ``cancel_setup``."""
         with self._changed:
             if self._closed:
                 if proxy is not None:

@@ -137,7 +137,7 @@ class SandboxFactory:
             return self._create(folder.sandbox, network=network, memory=folder.memory), "new"
 
     def empty_workspace(self, sandbox_id: str) -> None:
-        """Empty a sandbox's workspace as root, in a new container."""
+        """Empty a sandbox's workspace as root: this user may not delete files of root's."""
         if self._backend.client is None:
             raise EngineError(
                 "The container engine, which is needed to remove the files, cannot be reached."
@@ -173,7 +173,7 @@ class SandboxFactory:
             _log.warning("%s", error)
 
     def remove_orphans(self) -> None:
-        """Remove folders that belong to no run, while no sandbox is created."""
+        """Remove folders that belong to no run; call it only while no sandboxes are created."""
         data = self._data.path
         for folder in volume.find_orphans(
             data, lambda run: run_sandbox_ids(data, run) if run else all_sandbox_ids(data)

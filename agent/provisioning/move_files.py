@@ -43,7 +43,7 @@ def _being_written(name: str) -> bool:
 
 
 def move_to_sandbox(folder: RunFolder, sandbox: str, workspace: Path) -> None:
-    """Move a run's files, and uploads in progress, to an unused sandbox's folder."""
+    """Move a run's files, which are only the user's, and its uploads to an unused sandbox."""
     old_folder = folder.sandbox_folder
     with folder.workspace_lock:  # no file may be added to the old folder meanwhile
         if not folder.is_untouched:

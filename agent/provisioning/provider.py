@@ -133,7 +133,7 @@ class DockerSandboxProvider:
         """Remove the idle sandboxes and close the backend; may be called twice."""
         with self._close_lock:
             closed, self._closed = self._closed, True
-        if closed:
+        if closed:  # another process may have the data folder by now
             return
         self._backend.cancel_setup()
         with ThreadPoolExecutor(1) as beside:

@@ -64,7 +64,10 @@ def _end_interrupted_round(folder: RunFolder) -> None:
 
 
 class EventRecorder:
-    """Records the events of one run; one thread at a time writes, any may read ``state``."""
+    """Records the events of one run; one thread at a time writes, any may read ``state``.
+
+    An existing journal is loaded and continued; a round left open ends as interrupted.
+    """
 
     def __init__(self, folder: RunFolder) -> None:
         self.journal = Journal(folder.journal)
@@ -92,7 +95,8 @@ class EventRecorder:
         """Write each event of a round to the journal, then yield it.
 
         If the round raises, it ends as failed; if the caller stops iterating, as stopped.
-        ``RunError`` if the first event cannot be written: nothing is recorded.
+        ``expand`` returns the events to write for one: itself and related ones. ``RunError`` if the
+        first cannot be written: nothing is recorded.
         """
         try:
             with clock.EVENTS.round(), closing(events):  # ends a running command first

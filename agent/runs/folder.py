@@ -76,7 +76,7 @@ def _metadata_adapter() -> TypeAdapter[_Metadata]:
 
 
 class RunFolder(OwnedFolder[_Metadata]):
-    """The folder of one run; ``workspace_lock`` is held while paths in it move."""
+    """The folder of one run; ``workspace_lock`` is held while the workspace or paths in it move."""
 
     def __init__(self, data: Path, run_id: str, metadata: _Metadata) -> None:
         super().__init__(data / "runs" / run_id / "run.json", metadata, metadata.owner)

@@ -1,7 +1,8 @@
 """The journal: a run's append-only list of events on disk.
 
 One event is one line of JSON; a cursor is the byte offset of the next line. A last line without a
-newline is not part of the journal and is truncated when it is opened for writing.
+newline is not part of the journal and is truncated when it is opened for writing. Nothing else is
+ever removed.
 
 The first event of each round states the format's version (``agent.events.FORMAT``). From version 2
 on, a reader keeps lines that it cannot read, as ``UnreadableEvent``. Version 3 renames kinds,
@@ -37,7 +38,7 @@ def path_of(data: Path, run: str) -> Path:
 
 
 class Journal:
-    """A journal open for writing, by one process; many threads may follow it."""
+    """A journal, written by one process, followed by threads; its first event creates the file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -58,7 +59,10 @@ class Journal:
         return file
 
     def append(self, event: Event) -> int:
-        """Write one event and return the cursor after it; a step's end is synced."""
+        """Write one event and return the cursor after it; the end of a step or round is synced.
+
+        A full disk raises ``OSError`` and leaves the file unchanged.
+        """
         line = encode(event) + b"\n"
         with self._lock:
             file = self._create(line) if self._file is None else self._write(self._file, line)
@@ -111,7 +115,11 @@ class Journal:
 
 
 def read(path: Path, cursor: int = 0, end: int | None = None) -> Iterator[tuple[int, Event]]:
-    """Yield the events from a cursor on, each with the cursor after its line."""
+    """Yield the events from a cursor on, each with the cursor after its line.
+
+    An unreadable line yields an ``UnreadableEvent``, possibly followed by a repaired event. What
+    is no cursor of this journal raises ``JournalError``.
+    """
     for position, _, events in read_entries(path, cursor, end):
         for event in events:
             yield position, event

@@ -86,7 +86,7 @@ class SandboxProvider(Protocol):
         """The store of file versions."""
 
     def acquire(self, folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
-        """Return the run's sandbox, None if stopped first; its workspace may move."""
+        """Return the run's sandbox, None if stopped; the workspace may move to another folder."""
 
 
 class Ticket(Protocol):
@@ -155,7 +155,11 @@ class RecordedRun(ClosingContext):
         ticket: Ticket | None = None,
         expand: Expansion | None = None,
     ) -> Generator[Event, None, None]:
-        """Run the first round and yield its events; wait for ``ticket`` first, if given."""
+        """Run the first round and yield its events; wait for ``ticket`` first, if given.
+
+        ``expand`` is called for each event before it is recorded, once the versions of the files
+        are.
+        """
         if self.state.rounds:
             raise RunError("This run has already begun. Send a message to continue it.")
         self._recorder.open_round()
@@ -230,7 +234,7 @@ class RecordedRun(ClosingContext):
         return self.folder.open_workspace(session.sandbox if session else None)
 
     def stop_sandbox(self, *, keep: bool = True) -> None:
-        """Stop the sandbox, to be restarted, or remove it; close the journal.
+        """Stop the sandbox, which a message restarts, or remove it; close the journal in any case.
 
         The journal stays open while the end of a round is still to be written to it.
         """
@@ -318,7 +322,7 @@ class RecordedRun(ClosingContext):
     def _message(
         self, text: str, chosen: Sequence[str] | None, pdfs: Pdfs
     ) -> tuple[str, tuple[Picture, ...]]:
-        """Return a message with the documents added (empty in a sandbox), and pictures."""
+        """Return a message with added documents, unless in a sandbox, and its pictures."""
         added = self.user_changes.written()
         if self.state.mode == "sandbox":
             return "", self._shown([str(path) for path in added], chosen)

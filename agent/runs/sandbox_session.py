@@ -46,7 +46,11 @@ class SandboxSession:
         """The step to which changes made now belong."""
 
     def begin_round(self, step: int, *, ended: bool, changed: bool) -> None:
-        """Record the workspace before a round; changes since the last are the user's."""
+        """Record the workspace before the first step of a round.
+
+        Since the end of the step before, changes are the user's. A process may have died before the
+        changes of that step, if it ``changed`` files, were recorded.
+        """
         recorded = not changed or self._snapshots.manifest.step == step
         by_user = ended and recorded and step > 0
         with suppress(WorkspaceError), self._lock, self._blobs.protected():

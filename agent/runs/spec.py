@@ -1,4 +1,4 @@
-"""What somebody asks for of a run: one form, into which every interface converts once."""
+"""What somebody asks for of a run: one form, for all interfaces and as JSON; never with a key."""
 
 from collections.abc import Mapping
 from contextlib import suppress

@@ -26,7 +26,7 @@ _BLOCK = 4096
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """The summary of a run; ``versions`` are the bytes of the contents in its manifests."""
+    """The summary of a run; ``versions`` are the bytes of its contents, each once, in blocks."""
 
     task: str  # its beginning, as of all texts
     messages: str
@@ -67,7 +67,7 @@ _NO_USAGE = DiskUsage()
 
 
 def summarize(state: RunState, files: Iterable[str] = (), usage: DiskUsage = _NO_USAGE) -> Summary:
-    """Return the summary of a run that has begun; ``files`` are by default those it changed."""
+    """Return the summary of a begun run; ``files``, as URLs, are by default those it changed."""
     names = _in_order(list(files) or [*_changed_files(state), *state.inputs])
     created = [name for name in names if not name.startswith("input/")]
     first, last, totals = state.rounds[0], state.rounds[-1], state.totals

@@ -61,8 +61,8 @@ class Sandbox(Protocol):
     """An isolated computer with one persistent shell and file access by path.
 
     Paths are those that the model uses (``/workspace/…``, ``/tmp/…``), relative ones in
-    ``/workspace``. File methods raise ``ToolError`` for what the model can correct, and
-    ``SandboxError`` if the sandbox is gone.
+    ``/workspace``. File methods raise ``ToolError`` for errors that the model can correct (missing,
+    a folder, not permitted, too large, disk full) and ``SandboxError`` if the sandbox is gone.
     """
 
     @property
@@ -124,7 +124,7 @@ class Sandbox(Protocol):
         """Return the bytes of a regular file; ``ToolError`` if there are more than ``limit``."""
 
     def write(self, path: str, data: bytes, *, exclusive: bool = False) -> None:
-        """Write a file atomically; create parents, keep its mode, follow a link."""
+        """Write atomically, keep the mode, follow a link; ``exclusive`` raises for an old name."""
 
     def list_folder(self, path: str, *, depth: int, limit: int) -> list[FolderEntry]:
         """List a folder ``depth`` levels deep, sorted, without hidden names."""

@@ -28,8 +28,9 @@ _TIMEOUT_SECONDS = 10.0
 
 
 class ProcessSandbox(SupervisedSandbox):
-    """A shell on this machine, without this program's environment.
+    """A shell on this machine, without this program's environment, which may hold keys.
 
+    It can still read them elsewhere, since commands run with the rights of this program's user.
     ``/workspace`` in a command is replaced by the workspace's real path. Of the limits, only
     ``disk`` (as maximum file size) and ``keep_bytes`` are enforced.
     """

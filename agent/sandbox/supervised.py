@@ -64,7 +64,7 @@ class SupervisedSandbox(ABC):
 
     @abstractmethod
     def _connect(self) -> Connection:
-        """Start a supervisor; an ``OSError`` may be transient, others are not."""
+        """Start a supervisor, and its container if lost; only an ``OSError`` may be transient."""
 
     def _prepare_command(self) -> None:  # noqa: B027 - nothing to prepare in a plain process
         """Wait for what only commands need. Raises ``SandboxError`` if it is not available."""

@@ -15,7 +15,7 @@ class Channel(Generic[Item]):
     """A closable queue; iterating it takes items until it is closed.
 
     After a mergeable item the reader waits up to ``window`` seconds for more of its kind; another
-    kind, or the end, makes it yield at once.
+    kind, or the end, makes it yield at once. With 0, only queued items are merged.
     """
 
     def __init__(

@@ -28,7 +28,7 @@ def is_settled(file_time: int) -> bool:
 
 
 class EventClock:
-    """Clock of events, in seconds since the epoch, monotonic while any round is in progress."""
+    """Thread-safe clock of events, in epoch seconds, monotonic while any round is in progress."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

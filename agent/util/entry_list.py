@@ -25,7 +25,7 @@ def _adapter(entry_class: type) -> TypeAdapter[Any]:
 
 
 class EntryList(Generic[_K, _T]):
-    """Dataclass objects, one JSON object per line; the last entry with a key counts."""
+    """Entries as lines of JSON; the last with a key counts. Thread-safe; one process writes."""
 
     def __init__(
         self, path: Path, entry_class: type[_T], key: Callable[[_T], _K], max_bytes: int

@@ -1,6 +1,7 @@
 """Event loops: their threads, and one in the background that runs requests to endpoints.
 
-Cancelling a task is immediate, while closing a synchronous client takes seconds.
+Endpoints are read in tasks, which can be cancelled at once: closing a synchronous client from
+another thread takes seconds to interrupt a blocked read.
 """
 
 import asyncio

@@ -31,7 +31,7 @@ class SignalHandler:
 
     @contextmanager
     def allow_interrupt(self) -> Iterator[None]:
-        """Let a second signal raise ``KeyboardInterrupt`` inside the block."""
+        """Let a second signal raise ``KeyboardInterrupt`` in the block, not in the cleanup."""
         self._interrupt_allowed = True
         try:
             yield
@@ -54,8 +54,8 @@ class SignalHandler:
     def watch(self) -> Iterator[None]:
         """Stop at the first signal inside the block, from a thread of its own.
 
-        The main thread may hold the stop's lock, and misses a signal just before it waits for a
-        lock.
+        The main thread may hold the stop's lock. And it misses a signal that comes just before it
+        begins to wait for a lock: Python calls its handlers only when the wait ends.
         """
         reader, writer = socket.socketpair()
         thread = threading.Thread(target=self._stop_at_signal, args=(reader,), name="interrupt")
@@ -98,7 +98,7 @@ def stop_on_signals(stop: Stop) -> Iterator[SignalHandler]:
 
 
 def interrupt_once() -> None:
-    """Let the first Ctrl-C or SIGTERM raise ``KeyboardInterrupt``, the third end all."""
+    """Let the first Ctrl-C or SIGTERM raise ``KeyboardInterrupt``, the third end the process."""
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
         _handle_with(clean_up)

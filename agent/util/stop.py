@@ -118,7 +118,10 @@ class Stop:
 
     @contextmanager
     def on_set(self, callback: Callable[[], None]) -> Iterator[None]:
-        """Call ``callback`` once if stopped inside the block, or at once if stopped before."""
+        """Call ``callback`` once, from the stopping thread, if stopped inside the block.
+
+        If already stopped, call it immediately.
+        """
         with self._registered(self._callbacks, callback, lambda: self.is_set):
             yield
 

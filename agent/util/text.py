@@ -42,7 +42,7 @@ _FORMAT_CONTROLS = "[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\U0
 
 
 def sanitize(text: str) -> str:
-    """Replace controls by visible characters, such as ``␛`` for ESC; the length stays."""
+    """Replace controls except tabs, newlines and form feeds by visible characters, one each."""
     return text.translate(_REPLACEMENTS) if _CONTROL.search(text) else text
 
 
@@ -78,7 +78,8 @@ def mark_hidden(text: str) -> str:
     """Return the text with hidden characters as codes, for example ``⟨U+202E⟩``.
 
     These are controls but tabs and line ends, what has no shape or changes the order of others,
-    spaces that are not ASCII's, and Cyrillic or Greek letters that look Latin among Latin ones.
+    spaces that are not ASCII's, what looks like a character of ASCII, and, among Latin letters,
+    those of Cyrillic and Greek that look Latin.
     """
     if _PLAIN.fullmatch(text):
         return text

@@ -26,9 +26,10 @@ def run_cancellable(
     guard: AbstractContextManager[object] | None = None,
     grace_seconds: float = 0.0,
 ) -> T:
-    """Return the result of ``call`` in its own thread; ``WaitCancelled`` after a stop.
+    """Run ``call`` in its own thread and return its result or raise its exception.
 
-    ``on_late_result`` gets, in that thread, a result that arrives later; ``guard`` is around both.
+    ``stop`` ends the wait with ``WaitCancelled``, ``grace_seconds`` later; ``on_late_result`` gets,
+    in that thread, a result that arrives after that. ``guard`` is entered around both.
     """
     future: Future[T] = Future()
 

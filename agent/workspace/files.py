@@ -113,7 +113,7 @@ class FileWriter:
         return path
 
     def replace(self, version: str) -> RelPath:
-        """Replace the existing file; ``EditConflict`` unless it has this version."""
+        """Replace a file of this version or ``ANY_VERSION``, keep its mode; or ``EditConflict``."""
         try:
             with self._convert_errors():
                 _replace_file(self._workspace, (self._staged_name, self._file), self._path, version)
@@ -192,6 +192,9 @@ class Workspace:
     Every method is safe against processes running in the sandbox at the same time: links are
     never followed, nothing outside ``root`` is read or written, and nothing blocks on a FIFO,
     a lease or a device. Methods raise ``WorkspaceError`` with a message for the user.
+
+    ``staging`` holds unfinished uploads and files being removed, on the same file system and not
+    seen by the sandbox. ``mounted`` keeps the root's disk mounted for each access.
     """
 
     def __init__(
@@ -228,7 +231,7 @@ class Workspace:
             return entry_from_stat(path.name, paths.lstat_below(root, path))
 
     def open_read(self, path: RelPath) -> BinaryIO:
-        """Open a regular file; ``fallback`` reads those that we may not, up to 64 MB."""
+        """Open a regular file, seekable; ``fallback`` reads those that we may not, up to 64 MB."""
         with self.open_root(path) as root:
             try:
                 return os.fdopen(paths.open_file(root, path), "rb")
@@ -238,7 +241,7 @@ class Workspace:
                 return io.BytesIO(self._read_with_fallback(self.fallback, path, error))
 
     def open_write(self, path: RelPath, max_size: int | None = None) -> FileWriter:
-        """Start writing a file, which appears complete, under a free name, on ``commit``."""
+        """Start writing a file, and its folders; it appears, under a free name, on ``commit``."""
         if not path:
             raise WorkspaceError("The file has no name. Enter one.")
         return FileWriter(self, path, max_size)

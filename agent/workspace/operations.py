@@ -1,6 +1,7 @@
 """Changes a user makes to a workspace: create, rename, move, remove, undo.
 
-In the staging folder, ``gone-<token>`` holds removed files, ``gone-<token>.json`` their paths.
+In the staging folder, which the sandbox cannot see, ``gone-<token>`` holds removed files unchanged,
+``gone-<token>.json`` their original paths.
 """
 
 import json
@@ -26,7 +27,11 @@ MAX_PATHS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class ChangeResult:
-    """Where an operation's files are now; ``failures`` are what ``undo`` could not move."""
+    """Result of an operation.
+
+    ``paths`` are where the files are now; for a removal, where they were. ``old_paths`` are where
+    moved files were. ``failures`` has a message for each path that could not be moved back.
+    """
 
     paths: tuple[RelPath, ...]
     undo_token: str | None = None
@@ -55,7 +60,7 @@ def new_file(workspace: Workspace, path: RelPath) -> ChangeResult:
 
 
 def move(workspace: Workspace, sources: Sequence[RelPath], destination: RelPath) -> ChangeResult:
-    """Move files, links and folders into a folder; stop at the first that cannot be moved."""
+    """Move files and folders, under free names, into a folder; stop at the first that fails."""
     for path in sources:
         _check_not_root(path)
         if destination == path or destination.startswith(f"{path}/"):
@@ -76,7 +81,7 @@ def rename(workspace: Workspace, path: RelPath, name: str) -> ChangeResult:
 
 
 def remove(workspace: Workspace, selected: Sequence[RelPath]) -> ChangeResult:
-    """Remove files, links and folders, or none of them; ``undo`` works for ten minutes."""
+    """Remove all or none; ``undo`` works ten minutes, not for what the sandbox had to remove."""
     selected = _without_nested([_check_not_root(path) for path in selected])
     token = secrets.token_hex(12)
     trashed: list[RelPath] = []

@@ -160,7 +160,10 @@ def _open_by_walking(root: int, path: str, flags: int) -> int:
 
 
 def open_below(root: int, path: str, flags: int) -> int:
-    """Open ``path`` below ``root``; a link in it raises ``ELOOP`` or ``ENOTDIR``."""
+    """Open ``path`` below the descriptor ``root``; no component may be a link.
+
+    A parent folder that is a link raises ``ELOOP`` or ``ENOTDIR``. ``O_PATH`` opens a link itself.
+    """
     if not path:
         return os.open(".", flags, dir_fd=root)
     if not HAS_OPENAT2:
@@ -176,8 +179,8 @@ def open_folder(root: int, path: str) -> int:
 def open_file(folder: int, path: str) -> int:
     """Open a regular file for reading, without waiting for leases (``BlockingIOError``).
 
-    Other types are never opened (``EINVAL``): an ``O_PATH`` handle is checked, then that file
-    opened.
+    Other types are never opened (``EINVAL``): the type of an ``O_PATH`` handle is checked, and only
+    then that same file is opened.
     """
     with closing_fd(open_below(folder, path, _PATH_FLAGS)) as handle:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
@@ -202,7 +205,7 @@ def closing_fd(opened: int) -> Iterator[int]:
 
 
 def host_folder_fd(path: Path) -> AbstractContextManager[int]:
-    """Open a folder of the application for a block; it must not be a link."""
+    """Open a folder of the application for a block; not a link, which another user may have set."""
     return closing_fd(os.open(path, _FOLDER_FLAGS))
 
 

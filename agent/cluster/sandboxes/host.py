@@ -93,7 +93,7 @@ class SandboxHost(NodeProcess):
     def command(
         self, key: str, call: str, method: str, args: tuple[Any, ...], options: dict[str, Any]
     ) -> Iterator[Output]:
-        """Run ``execute`` or ``spawn``; yield output in batches, first an empty one."""
+        """Run ``execute`` or ``spawn``; yield output in batches, an empty one when it has begun."""
         hosted = self._get(key)
         try:
             stop = self._stop_of(call)

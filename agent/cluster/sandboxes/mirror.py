@@ -1,8 +1,8 @@
 """A node's side of a workspace that is kept equal to its copy on the driver.
 
-Changes are sent in parts with a version; the driver waits for the version that a command's end
-names. The parts carry the number of the user's last received change, so that the driver can
-ignore what the user has overwritten since.
+The sandbox's changes are sent in parts with a version, completely at the end of each command; the
+driver waits for the version that this end names. The parts carry the number of the last user change
+that the node had received, so that the driver can ignore what the user has overwritten since.
 """
 
 import logging

@@ -18,7 +18,10 @@ from agent.util.stop import Stop
 
 
 class RemoteSandbox:
-    """A sandbox on a node, with a local copy of its workspace that commands complete."""
+    """A sandbox on a node, with a local copy of its workspace, complete after each command.
+
+    The user's changes to the copy have to be announced by ``files_changed``.
+    """
 
     def __init__(
         self,

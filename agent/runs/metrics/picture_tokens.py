@@ -22,7 +22,8 @@ from agent.loop.meter import estimate_tokens
 class PictureTokens:
     """Counts pictures, and what they add to a prompt besides the new texts.
 
-    A first prompt, and one after messages were shortened, cannot be measured.
+    A first prompt, and one after messages were shortened, cannot be measured: ``measured`` and
+    ``estimated`` tokens are of the ``measured_pictures`` only.
     """
 
     pictures: int = 0

@@ -25,8 +25,8 @@ class Tally:
     """Figures that are counted while the events of a run are applied.
 
     ``first_token`` is in seconds from the beginning of the first step; ``waiting`` in seconds in
-    the queue, until the sandbox was ready, and before another attempt; ``hosts`` are bytes
-    received.
+    the queue, until the sandbox was ready, and before another attempt; ``hosts`` has the bytes
+    received from each in allowed requests.
     """
 
     first_token: float | None = None

@@ -63,7 +63,10 @@ class TokenCounter:
         self._freed = 0  # by summaries since the last answered step
 
     def count(self, state: RunState, after: int = 0) -> tuple[list[StepTokens], TokenTotals]:
-        """Return the tokens of the steps after a number, and the totals of all."""
+        """Return the tokens of the steps after a number, and the totals of all.
+
+        ``state`` must be the same as in the call before, or later.
+        """
         for step in state.steps[len(self._steps) : -1]:
             self._steps.append(tokens := self._tokens_of(step))
             self._sums.add(tokens)

@@ -61,7 +61,11 @@ class GivenPictures:
         return self.look(paths, documents).pictures
 
     def look(self, paths: Sequence[str], documents: Sequence[str]) -> Look:
-        """Return the pictures, then the pages of ``documents``, which share what is left."""
+        """Return the pictures among files, and the first pages of ``documents``, PDFs of ``paths``.
+
+        The pictures come first, then the pages in the order of ``paths``. Each document gets an
+        equal share of what the ones before it have left.
+        """
         limits = self.eyes.limits
         if limits is None:
             return Look()

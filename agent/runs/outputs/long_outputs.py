@@ -16,7 +16,7 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 
 
 class LongOutputs:
-    """Moves a stream over 64 KB to a file; the journal keeps the end of each output."""
+    """Moves a whole stream over 64 KB to a file; the journal keeps the end of each output."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -24,7 +24,11 @@ _NO_PICTURES = "A model that takes pictures would see its pages."
 def compose_documents(
     given: GivenPictures, texts: Sequence[InputText], pdfs: Pdfs, chosen: Sequence[str] | None
 ) -> tuple[list[tuple[str, str]], tuple[Picture, ...]]:
-    """Return each document's name and text, and the pictures; ``chosen`` None for all."""
+    """Return the name and text of each document for the prompt, and the pictures with it.
+
+    ``chosen`` are the files that the model is to see; None for all pictures, and PDFs as ``pdfs``
+    says.
+    """
     found = {each.path: each for each in texts if given.is_pdf(each.path)}
     if chosen is None:
         paths = [each.path for each in texts]

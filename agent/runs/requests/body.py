@@ -40,7 +40,8 @@ class RebuiltRequest:
     """A request's body and how it is known.
 
     ``fidelity`` is ``exact`` if its bytes are those sent, ``rebuilt`` if that is not certain,
-    ``given`` for a model on this machine. Pictures are their files' names and sizes in ``body``.
+    ``given`` for a model on this machine. ``body`` lacks fields that were not recorded, and has the
+    names and sizes of pictures.
     """
 
     step: int

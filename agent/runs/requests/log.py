@@ -7,8 +7,9 @@
                    response-<n>.gz    the raw responses to request n and to later ones of its
                                       round, each compressed; earlier versions wrote one per file
 
-Instead of messages, the log has the journal's cursor and the body's SHA-256: the body can be built
-again and compared (``agent.runs.requests.body``). No key is ever written.
+Instead of messages, which would take space quadratic in the number of steps, the log has the
+journal's cursor and the body's SHA-256: the body can be built again and compared
+(``agent.runs.requests.body``). No key is ever written.
 """
 
 import errno

@@ -27,7 +27,7 @@ _ENDED = re.compile(rb'\{"ended_n":(\d+),')
 
 @dataclass
 class ResponseBuffer:
-    """The response to request ``n``: its beginning, compressed, and its end."""
+    """The response to request ``n``: its compressed beginning and its end; neither if withheld."""
 
     n: int
     status: int | None = None

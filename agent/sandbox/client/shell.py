@@ -166,7 +166,7 @@ def _parse_observed(payload: bytes, max_seconds: float) -> _Observed:
 def execute(
     link: Link, command: bytes, *, timeout: float, keep_bytes: int, stop: Stop
 ) -> Generator[OutputChunk | CommandEnd, None, None]:
-    """Run a command, see ``Sandbox.execute``; closing the generator early ends it."""
+    """Run a command as ``Sandbox.execute`` does; closing the generator early ends it."""
     with link.open_exchange(_max_unread_bytes(keep_bytes)) as exchange:
         run = _RunningCommand(link, exchange, keep_bytes, timeout)
         exchange.send(frames.EXECUTE, frames.EXECUTE_HEADER.pack(timeout, keep_bytes) + command)

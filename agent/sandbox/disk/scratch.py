@@ -1,4 +1,4 @@
-"""Scratch directories of a container on its sandbox's disk: its writable layer has no limit."""
+"""Scratch directories on a sandbox's own disk: a container's writable layer has no limit."""
 
 import copy
 import hashlib

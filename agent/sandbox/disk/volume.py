@@ -66,7 +66,7 @@ def disk_image(folder: Path) -> Path:
 
 
 def create(folder: Path, size: int | None) -> None:
-    """Create a sandbox's folder; a disk of ``size`` bytes is made on its first use."""
+    """Create a sandbox's folder; its disk, of ``size`` bytes or none, is made on its first use."""
     file, mark = disk_image(folder), _mark(folder)
     for parent in (file.parent, mark.parent, folder.parent):
         parent.mkdir(mode=0o700, exist_ok=True)
@@ -272,7 +272,7 @@ def repair(folder: Path) -> None:
 
 
 def detach(folder: Path, *, idle: bool = False) -> None:
-    """Unmount a sandbox's disk; with ``idle``, only if no file is open and a run has it."""
+    """Unmount a disk, which open files still use; ``idle``: only if none is and a run has it."""
     with _locks.of(folder):
         if _is_mounted(folder) and not (idle and _mark(folder).exists()):
             try:
@@ -343,7 +343,7 @@ def move(folder: Path, destination: Path) -> None:
 
 
 def find_orphans(data: Path, sandboxes: Callable[[str], Container[str]]) -> Iterator[Path]:
-    """Yield the folders of sandboxes without a run; ``sandboxes`` returns a run's ids."""
+    """Yield folders of sandboxes without a run; ``sandboxes`` of "" returns those of all runs."""
     marks = data / _UNASSIGNED
     if not (marks / _COMPLETE).exists():
         assigned = sandboxes("")

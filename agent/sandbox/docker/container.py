@@ -1,4 +1,4 @@
-"""Configuration of a sandbox's container: image, limits, mounts, environment."""
+"""Configuration of a container; its capabilities allow what ``apt-get`` needs, inside only."""
 
 import os
 import platform

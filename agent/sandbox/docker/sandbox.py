@@ -290,6 +290,6 @@ def _deleted_counter(container: str, process: int, hosts: list[Path]) -> Callabl
         group, _ = cgroup.find_cgroup(process, "pids")
     except (OSError, KeyError):  # the engine runs elsewhere, or the container has just exited
         return lambda: 0
-    if container not in str(group):
+    if container not in str(group):  # of a rootless engine: other processes of the host are in it
         return lambda: 0
     return lambda: cgroup.deleted_size(cgroup.list_processes(group), hosts)

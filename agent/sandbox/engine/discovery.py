@@ -1,4 +1,4 @@
-"""Discovery of the container engine on this machine; light, as it is imported first."""
+"""Discovery of the container engine on this machine; standard library only, to start fast."""
 
 import contextlib
 import ipaddress

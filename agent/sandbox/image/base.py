@@ -62,7 +62,7 @@ def build_base(client: Client, base: str, reporter: ProgressReporter) -> None:
 
 
 def debian_mirrors(sources: Path = Path("/etc/apt")) -> tuple[str, str] | None:
-    """Return this machine's Debian and security mirrors, http only; None without any."""
+    """Return the host's Debian and security mirrors, http only: a container has no CA files yet."""
     files = [sources / "sources.list", *sorted(sources.glob("sources.list.d/*"))]
     lines = "\n".join(
         line

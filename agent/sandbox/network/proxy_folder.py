@@ -32,7 +32,7 @@ class ProxyFolder:
         self._lock = -1
 
     def prepare(self) -> None:
-        """Empty the unused folder and take its lock; the proxy exits when it is released."""
+        """Empty the folder, while no proxy uses it, and lock it; on release the proxy exits."""
         self.release()
         self.path.mkdir(parents=True, exist_ok=True)
         for part in (self.code, self._policies, self.access_log.parent):

@@ -74,7 +74,7 @@ def _move_descriptor(descriptor: int, number: int) -> None:
 
 
 class BashProcess:
-    """A restartable bash process; ``state`` is the path of the saved state."""
+    """A restartable bash process, with its saved ``state``: a path without special characters."""
 
     def __init__(self, state: str, folder: str) -> None:
         self.pid = 0

@@ -55,7 +55,7 @@ class OutputPipe:
             yield data
 
     def forward(self, data: bytes) -> bytes:
-        """Return an OUTPUT payload to forward; the rest is buffered for ``take_tail``."""
+        """Return an OUTPUT payload to forward, or nothing; the rest is for ``take_tail``."""
         now = data[: self._keep_left]
         self._keep_left -= len(now)
         rest = data[len(now) :]

@@ -1,4 +1,4 @@
-"""File operations as generators: one ``send`` in, one chunk out; devices are refused."""
+"""File operations that yield chunks or raise ``OSError``; refuse devices, which could block."""
 
 # Paths are bytes, and pathlib would double the start-up time.
 # ruff: noqa: PTH103, PTH104, PTH108, PTH106, PTH116, PTH118, PTH120, PTH208

@@ -67,5 +67,6 @@ def _site_folders() -> list[str]:
         with suppress(OSError):
             names.update(name for name in os.listdir(library) if name.startswith("python3"))
     known = [f"{library}/{name}/{site}" for library in _SYSTEM for name in names for site in _SITES]
+    # Those of root need not exist yet: pip creates them.
     of_root = [f"{_OF_ROOT}/{name}/site-packages" for name in names if name != "python3"]
     return [*filter(os.path.isdir, known), *of_root]

@@ -46,7 +46,11 @@ _OUT_OF_MEMORY = "The sandbox ran out of memory, and the kernel killed a process
 
 
 class Supervisor:
-    """Serves one host until it is gone; if ``observed``, all changes are the commands'."""
+    """Serves one host over a pair of descriptors until the host is gone.
+
+    ``select_processes`` selects the commands' processes and the shell. ``observed`` says that the
+    machine is the commands' own, so that what changes is their doing.
+    """
 
     def __init__(
         self,
@@ -312,7 +316,7 @@ class Supervisor:
     def _handle_shell_exit(self, command: Command) -> Activity:
         """Finish the command whose shell exited, or retry it if it never began."""
         if not command.has_begun:
-            if command.attempts > 1:
+            if command.attempts > 1:  # the saved state is taken to be broken
                 self._bash.delete_state()
                 self._shell_manager.notes.clear()
             return self._start_command(command)

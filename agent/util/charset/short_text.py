@@ -1,4 +1,4 @@
-"""Plausible encodings of a text that is too short for statistics."""
+"""Plausible encodings of a text too short for statistics: those in which it reads like words."""
 
 import codecs
 import re
@@ -65,7 +65,7 @@ class Reading:
 
 
 def plausible_readings(sample: bytes, languages: Sequence[str] = ()) -> list[Reading]:
-    """Return the plausible readings of a sample, best first, by the reader's languages."""
+    """Return the plausible readings of a sample, which may be cut; the reader's languages first."""
     found = {each.encoding: each for each in _readings(sample)}
     local = [name for name in _local_encodings(languages) if name in found]
     ordered = [*local, *sorted(found, key=lambda name: -found[name].score)]

@@ -25,7 +25,11 @@ _SPARSE_MIN_SIZE, _SPARSE_RATIO = 4 * 1024**3, 16
 
 
 class ArchiveBuilder:
-    """The members of an archive, with unique names; links are left out."""
+    """The members of an archive, collected before its first byte is produced.
+
+    Names are unique, valid Unicode: bytes that are not UTF-8, and backslashes, which Windows
+    treats as separators, are percent-encoded. Links and special files are left out.
+    """
 
     def __init__(self) -> None:
         self._members: list[Member] = []

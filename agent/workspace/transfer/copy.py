@@ -32,7 +32,7 @@ class CopyReport:
 
 
 def copy_in(workspace: Workspace, source: Path, folder: RelPath = ROOT) -> CopyReport:
-    """Copy a host file or folder into the workspace; links inside the folder are left out."""
+    """Copy a host file or folder in; links in it, which could expose other files, are left out."""
     report = CopyReport()
     try:
         resolved = source.resolve(strict=True)
@@ -51,7 +51,7 @@ def copy_in(workspace: Workspace, source: Path, folder: RelPath = ROOT) -> CopyR
 
 
 def copy_out(workspace: Workspace, folder: RelPath, destination: Path) -> CopyReport:
-    """Copy a workspace folder's contents to the host; overwrite nothing, leave out links."""
+    """Copy a folder's contents to the host: overwrite nothing; no links, devices, setuid bits."""
     report = CopyReport()
     try:
         destination.mkdir(parents=True, exist_ok=True)

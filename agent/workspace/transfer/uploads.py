@@ -1,6 +1,7 @@
 """Uploads that can be resumed after a broken connection or a restart.
 
-In the staging folder, ``upload-<id>`` has the bytes received, and ``upload-<id>.json`` the target.
+In the staging folder, ``upload-<id>`` has the bytes received, whose number is the offset, and
+``upload-<id>.json`` the target path and size.
 """
 
 import json
@@ -36,7 +37,7 @@ class UploadState:
 
 
 class UploadWriter:
-    """The received part of an upload; usable even if the staging folder is moved."""
+    """The received part of an upload, for one thread at a time, even if staging is moved."""
 
     def __init__(self, file: int, pending: UploadState) -> None:
         self._file = file

@@ -64,6 +64,7 @@ class BlobStore(StoredContents):
     """A folder of contents, ``ab/abcdef…``, written atomically. Thread-safe.
 
     A folder must have one store at a time: the constructor removes partial files of an earlier one.
+    Contents survive a killed process but are not fsynced.
     """
 
     def __init__(self, folder: Path, *, limit: int = 20 * 1024**3) -> None:
@@ -112,7 +113,11 @@ class BlobStore(StoredContents):
 
     @contextmanager
     def protected(self) -> Iterator[None]:
-        """Protect contents from ``collect_garbage`` until references are recorded."""
+        """Protect contents stored during the block from ``collect_garbage``.
+
+        By the end of the block, the caller must have recorded references to them where the
+        collection looks for references.
+        """
         with self._lock:
             self._protections += 1
         try:
@@ -128,7 +133,7 @@ class BlobStore(StoredContents):
         return {digest for digest in digests if self._protect(digest)}
 
     def link(self, folder: Path, digests: Iterable[str]) -> None:
-        """Share contents with another folder's store; a missing one is left out."""
+        """Share contents with a store that only its process may write; leave out missing ones."""
         for digest in digests:
             if self._protect(digest):
                 continue
@@ -145,7 +150,7 @@ class BlobStore(StoredContents):
                 self._size = counted + size
 
     def collect_garbage(self, find_unreferenced: Callable[[], Iterable[str]]) -> int:
-        """Remove unreferenced contents; return the disk space freed, in bytes."""
+        """Remove what is unreferenced once new contents are protected; return the bytes freed."""
         with self.protected():
             return sum(self._remove(digest) for digest in find_unreferenced())
 

@@ -35,7 +35,7 @@ class FileVersion:
 
 @dataclass(slots=True)
 class _PathHistory:
-    """A path's nodes by step; the user's change before a step's end has its number."""
+    """A path's nodes by step, None if missing; the user's change precedes that of its step."""
 
     steps: list[int] = field(default_factory=list)
     nodes: list[Node | None] = field(default_factory=list)

@@ -43,7 +43,7 @@ def not_kept(nodes: Mapping[str, Node], blobs: BlobStore) -> list[NotRestored]:
 
 
 def restore(nodes: Mapping[str, Node], blobs: BlobStore, target: Workspace) -> list[NotRestored]:
-    """Write a manifest's nodes; return what is missing. ``StorageFull`` leaves a part.
+    """Write a manifest's nodes, after ``StorageFull`` a part; return what is missing.
 
     Files are copies, so a sandbox cannot change the store. Files that exist are kept and reported.
     """

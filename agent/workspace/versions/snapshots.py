@@ -39,9 +39,11 @@ class _InconsistentHints(Exception):
 
 
 class SnapshotTracker:
-    """Tracks the workspace's manifest, step by step; without a ``watch`` by sweeps.
+    """Tracks the workspace's manifest, step by step.
 
-    ``manifest`` is updated in place. Files above ``max_stored`` bytes are not stored or compared.
+    Without a ``watch``, or with at most ``sweep_below`` names, every ``take`` is a sweep.
+    ``manifest`` is that of a run to continue, and updated in place. Files above ``max_stored``
+    bytes are neither stored nor compared.
     """
 
     def __init__(
@@ -130,6 +132,7 @@ class SnapshotTracker:
         """Apply changes from outside, which ``take`` then does not report.
 
         What the sandbox changed meanwhile below a moved or removed path is left to ``take``.
+        ``moved`` has old and new paths.
         """
         with self._lock:
             before = self.manifest.nodes
@@ -235,7 +238,7 @@ class SnapshotTracker:
             now[path] = Node("folder", mode=known.mode, stored=False, reason=why)
 
     def _current_node(self, folder: int, path: str, name: str, info: os.stat_result) -> Node:
-        """Return a path's node; read it only if its mark, but not its size, changed."""
+        """Return a path's node, read if its mark changed, unless it is new or of another size."""
         self._note_hard_links(path, info)
         seen = self._cache.get(path)
         if seen is not None and seen[0] == fingerprint(info):
@@ -269,7 +272,7 @@ class SnapshotTracker:
         until: float = math.inf,
         limit: float = math.inf,
     ) -> None:
-        """Read nodes into ``nodes``, ``limit`` bytes at most; remove missing ones."""
+        """Read nodes into ``nodes``, beyond ``limit`` bytes only sizes; remove missing ones."""
         for parent, entries in _group_by_folder(dict.fromkeys(unread, False)).items():
             with ExitStack() as opened:
                 folder: int | None = None
@@ -331,8 +334,8 @@ class SnapshotTracker:
     ) -> None:
         """Read some names in one folder.
 
-        A written file that is missing or unchanged was renamed or replaced, and may still exist
-        under another hard link.
+        A file that a hint calls written, but is missing or unchanged, was renamed or replaced, and
+        may still exist under another hard link.
         """
         now, gone = found
         try:

@@ -53,7 +53,7 @@ _WRITE_MASK = (
 
 @dataclass(frozen=True, slots=True)
 class DirtySet:
-    """All paths that may have changed, and whether each was written; ``trees`` are new folders."""
+    """Paths that may have changed, and whether each was written; ``trees`` are new folders."""
 
     entries: dict[str, bool] = field(default_factory=dict)
     trees: set[str] = field(default_factory=set)
@@ -153,7 +153,8 @@ class WorkspaceWatcher(ClosingContext):
     A file created in the sibling folder ``marker``, which the sandbox cannot see, raises an
     event in the same queue: once that event is read, all earlier ones have been read too. Only a
     sweep finds writes through a memory map that is still mapped, or through another hard link.
-    Above ``max_folders`` the watch gives up, since all this user's processes share one limit.
+    ``on_dirty`` gets the folders whose listing changed, from a thread of the watch. Above
+    ``max_folders`` the watch gives up, since all this user's processes share one limit.
     """
 
     def __init__(

@@ -1,8 +1,9 @@
 """Squid's external ACL helper: decides whether a sandbox may reach a host.
 
-Squid writes ``<number> <sandbox's address> <host> …`` and reads ``<number> OK`` or ``… ERR``.
-A policy is a file named by the sandbox's address with one host per line: ``pypi.org`` is that
-host, ``.debian.org`` a domain and its subdomains, ``*`` every host; without a file, none.
+It runs in the proxy's container with the standard library only. Squid writes ``<number> <sandbox's
+address> <host> …`` and reads ``<number> OK`` or ``<number> ERR``. A policy is a file named by the
+sandbox's address with one host per line: ``pypi.org`` is that host, ``.debian.org`` a domain and
+its subdomains, ``*`` every host. Without a file, nothing is allowed.
 """
 
 import sys
