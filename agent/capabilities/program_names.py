@@ -77,7 +77,8 @@ FILTERS: Mapping[str, tuple[int, str]] = {
     "ag": (1, "ABCmG"), "sed": (1, "ef"), "awk": (1, "Fvf"), "gawk": (1, "Fvf"),
     "mawk": (1, "Fvf"), "jq": (1, "f"), "yq": (1, ""), "sqlite3": (0, ""), "tr": (9, ""),
 }  # fmt: skip
-"""Programs that read files or stdin: operands before the files, short options with a value."""
+"""Programs that read files or stdin: the number of operands before the files, and the short
+options that take a value."""
 
 COMPUTE = _names(
     "bc dc factor units qalc octave octave-cli julia R Rscript gp maxima sage ghc runghc "

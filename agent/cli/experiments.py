@@ -181,6 +181,7 @@ def _values_by_suite(text: str) -> dict[str, str]:
 @contextmanager
 def _moving_home(settings: Settings) -> Iterator[None]:
     """At the end of the block, move the runs to the data folder, unless the page holds it."""
+    # Until then they are in a subfolder, so that the page can lock the data folder.
     try:
         yield
     finally:
@@ -208,7 +209,7 @@ def _data(texts: list[str]) -> Path | dict[str, Path] | None:
 def parse_members(
     texts: Sequence[str], settings: Settings, *, in_modes: bool = False
 ) -> tuple[tuple[Member, ...], dict[str, ModelArgument]]:
-    """Return the members, and by label the models of those with endpoints of their own."""
+    """Return the members, and by label the models of those with keys of their own."""
     parsed = [
         each
         for text in texts

@@ -1,4 +1,4 @@
-"""Opens and scales pictures; only for a separate process, as hostile files may crash libraries."""
+"""Opens and scales pictures, only in a separate process: hostile files may crash the libraries."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Drops a process's network and privileges; import modules before, they may be unreadable then."""
+"""Drops a process's network access and privileges; import all needed modules before."""
 
 import ctypes
 import encodings

@@ -27,7 +27,10 @@ class LockedError(Exception):
 
 
 def read_office(raw: bytes) -> TextAndPages:
-    """Return an office document's text, and its page count if stated."""
+    """Return an office document's text, and its page count if stated.
+
+    Raises ``LockedError``, ``OverflowError``, or ``ValueError`` for other and damaged formats.
+    """
     if raw.startswith(OLE_SIGNATURE):
         return _read_workbook(raw)
     with zipfile.ZipFile(io.BytesIO(raw)) as archive:

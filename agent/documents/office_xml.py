@@ -21,7 +21,10 @@ _REFERENCES = {"footnoteReference": "footnote", "endnoteReference": "endnote"}
 
 
 class TextCollector:
-    """Target of an XML parser: collects paragraphs, notes and the numbers of cited notes."""
+    """Target of an XML parser: collects the text in ``containers``, in any namespace.
+
+    ``notes`` are by kind and id, ``references`` the numbers of those that the text cites.
+    """
 
     def __init__(self, containers: Set[str]) -> None:
         self._containers = containers

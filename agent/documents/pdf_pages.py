@@ -1,4 +1,4 @@
-"""Pages of a PDF as pictures; only for a separate process, which a hostile file may crash."""
+"""Draws pages of PDFs, only in a separate process: a hostile file may crash the library."""
 
 import ctypes
 import time

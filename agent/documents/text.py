@@ -101,7 +101,7 @@ def extract_text(file: BinaryIO | Path, name: str = "") -> Document:
 
 
 def _decode(raw: bytes, name: str) -> tuple[str, str]:
-    """Return a text, and its encoding if that was guessed; ``WorkspaceError`` for binary data."""
+    """Return a text, and its encoding if guessed. Raises ``WorkspaceError`` for binary data."""
     for mark, encoding in _BYTE_ORDER_MARKS:
         if raw.startswith(mark):
             try:
@@ -165,7 +165,7 @@ def _extract_in_subprocess(file: BinaryIO, name: str, kind: str) -> Document:
 
 
 def read_pdf(raw: bytes) -> tuple[str, int]:
-    """Return a PDF's text, form feeds between pages, and page count; in a separate process only."""
+    """Return a PDF's text and page count, only in the subprocess: hostile files may crash it."""
     import pypdfium2
 
     try:

@@ -41,7 +41,7 @@ class UnversionedFiles:
 
 
 def unversioned_files(folder: RunFolder, step: int) -> UnversionedFiles:
-    """Return a run's current files as of a step, without those that later steps touched."""
+    """Return a run's files as of a step: inputs and outputs that no later step has changed."""
     inputs, written, later = set[str](), set[str](), set[str]()
     worked, complete = False, True
     for event in journal.read_kinds(folder.journal, _KINDS):

@@ -38,7 +38,7 @@ class Cut:
     step: int
     cursor: int
     state: RunState  # there, without what earlier steps did
-    needs_message: bool  # since the model has answered
+    needs_message: bool  # the model has answered, or nothing was said yet
     started: RunStarted
     packages: tuple[str, ...]
 
@@ -49,7 +49,7 @@ class Cut:
 
 
 def cut_run(folder: RunFolder, step: int) -> Cut:
-    """Return a run up to and with a step that has ended; the run may be working on a later one."""
+    """Return a run up to and with a step that ended or was cut off; a later one may be running."""
     if not folder.journal.exists():
         raise UsageError(NOT_STARTED)
     events = _outline(folder.journal, step) if step else []

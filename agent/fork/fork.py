@@ -34,7 +34,10 @@ _MAX_LISTED = 200
 
 
 def install_commands(packages: Iterable[str]) -> tuple[str, ...]:
-    """Return commands that install ``name version`` (Python) and ``name`` (Debian) packages."""
+    """Return commands that install ``name version`` (Python) and ``name`` (Debian) packages.
+
+    Other texts are left out: they come from the sandbox.
+    """
     python, debian = dict[str, str](), list[str]()
     for package in packages:
         if found := _PYTHON.fullmatch(package):
@@ -66,9 +69,11 @@ def fork_run(
 ) -> RunFolder:
     """Make a run that starts from a step of another one, and return its folder.
 
-    Its first round begins with ``RecordedRun.follow_up``; for step 0 with ``RecordedRun.start``.
-    The parent may be running. Nothing is left behind on failure. ``blobs`` is the store of
-    ``data``, which is on the parent's disk; ``check_space`` gets the bytes to copy, and may raise.
+    Its first round begins with ``RecordedRun.follow_up``; for step 0 with ``RecordedRun.start`` and
+    ``first_task``. The parent may be running. Nothing is left behind on failure. ``data`` is the
+    new run's data folder if it is another one on the same disk, and ``blobs`` the store of it.
+    ``create_workspace`` returns a new sandbox's id; ``check_space`` gets the bytes to copy
+    beforehand, and raises to refuse.
     """
     cut = cut_run(parent, step)
     with ExitStack() as on_failure, blobs.protected():

@@ -26,8 +26,9 @@ def move_cli_runs(
 ) -> None:
     """Move the runs of unlocked ``candidate_folders`` to the data folder; skip failures.
 
-    ``remove_leftovers`` removes a killed process's containers, whose runs then end as interrupted.
-    Without it and with ``ended``, only ended runs move: the container of another may still exist.
+    ``remove_leftovers`` removes a killed process's containers, whose runs then end as interrupted;
+    it reports and raises ``StudioError`` if it cannot. Without it and with ``ended``, only ended
+    runs move: the container of another may still exist.
     """
     for place in candidate_folders(data)[1:]:
         if not any((place / name).is_dir() for name in ("runs", *_SETS)):
@@ -55,7 +56,7 @@ def _clean_up(place: DataFolder, remove_leftovers: Callable[[DataFolder], None])
 
 
 def _move_folders(place: Path, data: Path, blobs: BlobStore, *, ended: bool) -> None:
-    """Move contents before records; an experiment moves once all of its runs can."""
+    """Move contents before records, which need them; an experiment only with all of its runs."""
     folders = list(RunFolder.all(place))
     movable = [folder for folder in folders if _is_movable(folder, ended=ended)]
     left = {folder.id for folder in folders} - {folder.id for folder in movable}

@@ -1,7 +1,8 @@
 """The history's database: summaries and a full-text index of all runs, in one SQLite file.
 
-It is a cache of the journals: a damaged, locked or other version's file is deleted and filled
-again. The index has trigrams, which find any part of a word, also in languages without spaces.
+It is a cache of the journals: a file that is damaged, locked by another program or written by
+another version is deleted and filled again. The index has trigrams, which find any part of a word,
+also in languages without spaces; the file takes two to five times the indexed text.
 """
 
 import logging
@@ -88,7 +89,9 @@ class HistoryUnavailable(StudioError):
 
 
 class Database:
-    """The database file, created on first use. Thread-safe; ``lock`` is held while writing.
+    """The database file, of one process, created on first use. Thread-safe.
+
+    ``lock`` is held while it is written.
 
     ``on_replaced`` is called, in any thread, when the database has become empty; ``replaced``
     counts how often its contents were the reason.
@@ -123,7 +126,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Run a block that writes, with the lock; if it raises, nothing was written."""
+        """Run a block that writes, locked; after ``HistoryUnavailable``, it wrote nothing."""
         with self.lock:
             writer = self._open()
             try:
@@ -147,7 +150,7 @@ class Database:
         )
 
     def erase_deleted(self) -> bool:
-        """Erase some of the deleted text; return whether more may be left."""
+        """Erase some of the text that SQLite before 3.42 keeps; return whether more may be left."""
         with self.transaction() as writer:
             (first,) = writer.execute("SELECT max(first) FROM erasing").fetchone()
             if first is None:

@@ -1,4 +1,4 @@
-"""Deletes runs: renamed at once, their files deleted then; the next start deletes leftovers."""
+"""Deletes runs: a rename, then their files, without following links; leftovers at a start."""
 
 import os
 import stat
@@ -21,7 +21,7 @@ SharedContents = Callable[[Collection[str], Collection[str]], tuple[set[str], se
 
 
 class RunDeleter:
-    """Deletes runs of a locked data folder; ``empty_as_root`` empties a workspace as root."""
+    """Deletes runs of a locked data folder; ``empty_as_root`` empties a sandbox's workspace."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class RunDeleter:
         )
 
     def delete(self, runs: Iterable[str]) -> int:
-        """Delete inactive runs, up to the first that cannot be; return the freed bytes."""
+        """Delete runs that are not active, up to the first that fails; return the freed bytes."""
         freed, removed = 0, list[Path]()
         try:
             for run in runs:

@@ -19,7 +19,7 @@ MemberStatus = Literal["open", "hidden", "deleted"]
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One run of a family; only that of an ``open`` one has an id, a parent and an entry."""
+    """One run of a family; only one that may be viewed (``open``) has an id, parent and entry."""
 
     run: str
     status: MemberStatus

@@ -149,7 +149,7 @@ class HistoryTotals:
 
 
 class History:
-    """The runs of one data folder. Thread-safe. A starting run's active summary is None."""
+    """The runs of a data folder. Thread-safe; ``active_summaries`` has None for a starting run."""
 
     def __init__(
         self,
@@ -311,7 +311,7 @@ class History:
     def shared_contents(
         self, contents: Collection[str], runs: Collection[str]
     ) -> tuple[set[str], set[str]]:
-        """Return those contents that other runs name, and runs that may name more."""
+        """Return those contents that runs other than these name, and runs that may name more."""
         self.indexer.update(_SHORT_SECONDS)
         try:
             unknown = self.indexer.pending()

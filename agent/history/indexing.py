@@ -87,7 +87,7 @@ class Listing:
 
 
 class Indexer:
-    """Reads runs into the database, in any thread; active runs are read at their ends.
+    """Reads runs into the database, active ones at their ends. Thread-safe.
 
     ``own`` are the changes that this process makes and reports; ``end_round`` ends the round of a
     run that was indexed as running and is not active.

@@ -59,7 +59,7 @@ class Record:
 
     @property
     def at(self) -> float:
-        """The time of its last round's end, beginning or import, in seconds since the epoch."""
+        """When its last round ended (began, if it runs), or a later import; in epoch seconds."""
         at = self.summary.at if self.summary else int(self.stamp[0].split()[1]) / 1e9
         return max(at, self.folder.created) if self.folder and self.folder.imported else at
 
@@ -75,7 +75,7 @@ def _passages_adapter() -> TypeAdapter[list[Passage]]:
 
 
 def stamp(run: Path | str) -> Stamp | None:
-    """Return values that change with the journal and manifests, and with ``run.json``."""
+    """Return values that change with journal and manifests, and ``run.json``; None for a draft."""
     events = _stat(f"{run}/journal.jsonl")
     if events is None:
         return None
@@ -247,7 +247,7 @@ def delete(database: sqlite3.Connection, run: str) -> int | None:
 
 
 def _indexed_text(title: str, about: Summary, passages: Sequence[Passage]) -> str:
-    """Return the text to index, the same when deleted; padding completes the last trigram."""
+    """Return the text to index, which must be the same at deletion; padded for trigrams."""
     names = (unquote(name) for name in about.files)
     texts = (title, about.model, *names, *(text for *_, text in passages), "\n\n")
     return normalize("\n".join(texts))

@@ -178,7 +178,8 @@ def is_common(word: str) -> bool:
 def match_expression(database: sqlite3.Connection, words: Sequence[str]) -> str | None:
     """Return the FTS5 expression of normalized words; None if one of them does not occur.
 
-    A word shorter than a trigram becomes all that begin with it; common words are left out.
+    Words are quoted. One shorter than a trigram becomes all trigrams that begin with it; common
+    words are left out.
     """
     groups = list[str]()
     for word in words:

@@ -164,7 +164,7 @@ class Conversation:
         return [picture for message in self.messages for picture in pictures_of(message)]
 
     def pictures_to_drop(self, limits: PictureLimits) -> tuple[Picture, ...]:
-        """Return the oldest sent pictures if they exceed the limits; half are kept."""
+        """Return the oldest sent pictures over the limits; half stay, to change few prompts."""
         sent = self.messages[: self._turns[-1].index] if self._turns else []
         kept = [picture for message in sent for picture in pictures_of(message)]
         tokens = 0
@@ -237,7 +237,7 @@ class Conversation:
         return next(later, len(self.messages))
 
     def _replace_steps(self, event: SummaryEnded) -> None:
-        """Add the summary to the message before: not all APIs take two in a row."""
+        """Replace turns by a summary in the message before: not all APIs take two in a row."""
         start, end = self._turns[0].index, self._end_of_step(event.last_step)
         if self._first_summarised is None:
             self._first_summarised = event.first_step

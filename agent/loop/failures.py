@@ -25,7 +25,7 @@ def is_models_failure(reason: str) -> bool:
 
 
 def check_claimed_files(message: str, sandbox: Sandbox) -> str:
-    """Return a sentence on the first file of ``Done: PATH`` that is missing or empty."""
+    """Return a sentence on the first missing or empty file of ``Done: PATH``; empty if none is."""
     for path in _DONE_PATTERN.findall(message):
         if problem := _file_problem(path, sandbox):
             return FALSE_CLAIM.format(path=path, problem=problem)

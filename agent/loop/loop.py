@@ -1,6 +1,7 @@
 """The ReAct loop: run a model with its tools until it submits, and yield events.
 
-Every event is applied to the conversation, so the model receives exactly what the journal has.
+Every event is applied to the conversation as it is yielded, so the model receives exactly what the
+journal contains.
 """
 
 import logging

@@ -66,7 +66,7 @@ class UsageMeter:
         return left is not None and left <= 0
 
     def turn_seconds(self) -> float | None:
-        """Return the seconds one more turn may take, at least a share of the limit."""
+        """Return the seconds for one more turn, at least a share of the limit; None without one."""
         left, limit = self.seconds_left(), self.limits.seconds
         if left is None or limit is None:
             return None

@@ -18,7 +18,7 @@ ALREADY_SUBMITTED = "the run was already submitted"
 
 
 def step_note(remaining: int, last_turn: str = "") -> str:
-    """Return the note before a step; ``remaining`` turns include the one about to begin."""
+    """Return the note before a step; ``remaining`` turns include it, ``last_turn`` says why."""
     note = f"\nSteps Remaining: {remaining}"
     return f"{note}\n{last_turn_note(last_turn)}" if last_turn else note
 

@@ -365,13 +365,16 @@ class Steering:
         check: Callable[[Mapping[str, Any]], object],
         unsent: Mapping[str, str],
     ) -> None:
-        """Let a call wait for the user, who may edit ``unsent`` observations meanwhile."""
+        """Let a call wait for the user, who may edit ``unsent`` observations meanwhile.
+
+        ``check`` raises ``UsageError`` for parameters that the tool would not execute as given.
+        """
         with self._change():
             self._waiting, self._check, self._review = call, check, None
             self._unsent = dict(unsent)
 
     def wait_for_review(self, stop: Stop) -> Review | ObservationEdit | None:
-        """Return the decision, or an edit before it; None if stopped in any way."""
+        """Return the decision, or an edit before it; None after any stop: nobody may be there."""
         edit = self._wait(stop, lambda: self._review is not None or self._closed)
         if edit is not None:
             return edit

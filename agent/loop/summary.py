@@ -45,7 +45,7 @@ OUT_OF_TIME = "the time limit was reached"
 
 
 class Summariser:
-    """Summarises older steps of a round until that fails once; the tools keep the cache valid."""
+    """Summarises older steps until that fails once; the caller applies each event it yields."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Detects servers that cut long conversations without saying so, as Ollama does."""
+"""Detects servers that cut conversations silently, as Ollama does: the prompt stops growing."""
 
 from agent.events import (
     Event,
@@ -22,7 +22,7 @@ _MIN_GROWTH_TOKENS = 200
 
 
 class TruncationWatch:
-    """Compares the growth of a conversation with the prompt sizes that are reported."""
+    """Compares the growth of a conversation with the reported prompt sizes; reports a cut once."""
 
     def __init__(self, *, found: bool = False) -> None:
         self.found = found

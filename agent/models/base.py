@@ -182,7 +182,10 @@ class EncodedMessages:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """A request for one turn; only its first message may be a ``SystemMessage``."""
+    """A request for one turn; only its first message may be a ``SystemMessage``.
+
+    Without ``read_picture``, the model gets the descriptions of the pictures instead.
+    """
 
     messages: Sequence[Message]
     tools: Sequence[ToolSchema] = ()
@@ -194,7 +197,11 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Token counts; ``generated`` includes reasoning; ``reported`` names the optional ones sent."""
+    """Token counts reported by the endpoint; ``generated`` includes the reasoning.
+
+    ``reported`` names those of the last three that were reported, even as 0; the others are 0
+    for unknown. Records of earlier versions name none.
+    """
 
     prompt: int
     generated: int

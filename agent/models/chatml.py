@@ -8,7 +8,8 @@
     <|im_start|>tool
     12 a<|im_end|>
 
-Content from users, files and models is always text, so it cannot end a turn.
+Content from users, files and models is always text, so it cannot end a turn even if it looks like a
+control token. An answer is a part of its own, so that it is tokenized like the model's output.
 """
 
 import json

@@ -117,7 +117,7 @@ def find_by_task(task: str) -> Demonstration | None:
 
 
 class DemonstrationModel:
-    """A stateless model that plays one demonstration; without one, it refuses."""
+    """A stateless model that plays one demonstration or refuses; ``pace`` is characters/s."""
 
     name = "Demonstration"
     metered = False

@@ -23,7 +23,8 @@ _FLAGS = {"on": True, "off": False, "true": True, "false": False}
 class Parameter:
     """One request parameter, with its name in every interface and its field of ``ModelConfig``.
 
-    ``expected`` follows “must be”; ``read`` and ``from_text`` raise ``ValueError``.
+    ``expected`` follows “must be”; ``read`` and ``from_text`` raise ``ValueError``; ``unset``
+    values count as not given.
     """
 
     name: str

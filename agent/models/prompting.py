@@ -10,7 +10,7 @@ _ATTEMPTS, _BACKOFF_SECONDS = 3, 1.0
 def reply_to(
     prompt: str, model: Model, stop: Stop, max_tokens: int | None = None
 ) -> tuple[str, Usage | None]:
-    """Return the text of a model's reply and its usage; a busy model is asked again."""
+    """Return a model's reply and its usage; ask a busy one again. Raises ``ModelError``."""
     request = ModelRequest((UserMessage(prompt),), max_tokens=max_tokens)
     for attempt in range(1, _ATTEMPTS + 1):
         parts, usage = list[str](), None

@@ -33,7 +33,7 @@ _MIN_ANSWER_TOKENS = 16
 
 @dataclass(frozen=True, slots=True)
 class SampledTokens:
-    """Sampled tokens, log-probabilities at the sampling temperature, and the added text."""
+    """Sampled tokens, log-probabilities at the temperature, and the text that they complete."""
 
     ids: tuple[int, ...]
     logprobs: tuple[float, ...]
@@ -54,11 +54,15 @@ class Sampler(Protocol):
         """Return the id of ``<|im_start|>`` or ``<|im_end|>``, or raise ``ModelRefused``."""
 
     def sample(self, ids: Sequence[int], max_tokens: int, stop: Stop) -> Iterator[SampledTokens]:
-        """Continue ``ids`` up to ``<|im_end|>`` or ``max_tokens``; end within 1 s of a stop."""
+        """Continue ``ids`` up to and including ``<|im_end|>``, or up to ``max_tokens``.
+
+        Sampling ends within a second after ``stop``, and when the iterator is dropped. An answer
+        that does not end in ``<|im_end|>`` counts as truncated.
+        """
 
 
 class TokenModel:
-    """A ChatML model over a ``Sampler``, for one conversation, encoding only new messages."""
+    """A ChatML model over a ``Sampler``, for one conversation at a time; encodes what is new."""
 
     metered = True
 

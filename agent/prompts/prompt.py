@@ -104,7 +104,7 @@ def _bundled(name: str) -> Prompt:
 
 
 def load(name_or_path: str) -> Prompt:
-    """Return a bundled prompt by name, or read a file: never pass a remote user's input."""
+    """Return a bundled prompt, or read any path: never pass a remote user's input."""
     if name_or_path in list_all_names():
         return get_bundled(name_or_path)
     path = Path(name_or_path)

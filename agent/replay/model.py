@@ -37,7 +37,7 @@ _ENDS: dict[Status | None, str] = {
 
 
 class ReplayModel:
-    """Answers with recorded turns, and repeats the user's messages, decisions and edits."""
+    """Answers with recorded turns, except calls that did not end; repeats what the user did."""
 
     metered = False
 

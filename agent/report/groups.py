@@ -35,7 +35,7 @@ def parts(
     keys: tuple[str, ...] = (),
     appendix: Appendix | None = None,
 ) -> Iterator[str]:
-    """Return the parts of an experiment's report; ``appendix`` has an evaluation's runs."""
+    """Return the parts of an experiment's report; ``open_run`` may raise ``StudioError``."""
     redactor, meter, pictures = Redactor(keys), TextMeter(_BUDGET), Pictures(_BUDGET)
     kind = "evaluation" if "suites" in description else "comparison"
 

@@ -1,6 +1,7 @@
 """The file of a report: the page's bundle, its data as JSON, and a text for readers without it.
 
 A report loads nothing and executes one script, the bundle, which the policy names by its hash.
+What a run says is compressed JSON in blocks that no browser executes.
 """
 
 import base64

@@ -32,7 +32,7 @@ _MAX_PART = 2_000
 def report_parts(
     run: RunFolder | Path, budget: Budget | None = None, keys: Iterable[str] = ()
 ) -> Iterator[str]:
-    """Return the parts of a run's report, in bounded memory; ``keys`` are redacted."""
+    """Return the parts of a run's report, with ``keys`` redacted. Raises ``RunError``."""
     source, budget, redactor = Source.of(run), budget or Budget(), Redactor(keys)
     head = read_head(source)
     if not head.state.rounds:

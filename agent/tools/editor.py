@@ -80,7 +80,7 @@ def str_replace(data: bytes, path: str, old_str: str, new_str: str) -> EditResul
 
 
 def insert(data: bytes, path: str, insert_line: int, new_str: str) -> EditResult:
-    """Insert ``new_str`` as lines after line ``insert_line`` (0: at the top)."""
+    """Insert lines after line ``insert_line`` (0: at the top); a missing last line end stays."""
     text = TextFile.decode(data)
     if not 0 <= insert_line <= text.line_count:
         raise ToolError(f"Invalid insert_line {insert_line}. Must be in [0, {text.line_count}].")
@@ -96,7 +96,7 @@ def insert(data: bytes, path: str, insert_line: int, new_str: str) -> EditResult
 def _find_replacement(
     text: TextFile, path: str, old_str: str, new_str: str
 ) -> tuple[int, str, int]:
-    """Return the range to replace and its new text, without what both texts share."""
+    """Return the start of the range to replace, its new text, and its end, without shared ends."""
     content = text.content
     if "\r" in old_str:
         at = _find_unique(text, content, path, old_str)

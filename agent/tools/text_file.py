@@ -1,4 +1,4 @@
-r"""Lossless text files, and their lines, which end at ``\n`` or ``\r\n``."""
+r"""Lossless decoding and encoding of text files, whose lines end at ``\n`` or ``\r\n``."""
 
 import codecs
 from dataclasses import dataclass, replace

@@ -45,7 +45,7 @@ _MOMENT = re.compile(r"(.+)#t=(\d+(?:\.\d+)?)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class ToolOutcome:
-    """The result of a call; always the last item of ``Toolbox.run``."""
+    """The result of a call, the last item of ``Toolbox.run``; ``peak_memory`` is in bytes."""
 
     ok: bool
     text: str

@@ -63,7 +63,7 @@ class Pages:
 
 
 class Eyes:
-    """Looks at files for a model; one that takes no pictures gets them described."""
+    """Looks at files for a model; describes them if it takes no pictures, or ``keep`` is None."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class Eyes:
         """Return what is seen of a file; None if it is to be read as a text.
 
         ``view_range`` is the first and the last page, frame, slide or sheet, from 1; ``second`` a
-        time.
+        time in a video, in seconds.
         """
         name = path.rpartition("/")[2]
         if not data and is_viewed_name(name):
@@ -104,14 +104,14 @@ class Eyes:
         return self._look(data, path, kind, view_range)
 
     def show(self, data: bytes, path: str) -> tuple[Picture, ...]:
-        """Return the pictures of a file given with a task; ``DrawingError`` if that fails."""
+        """Return the pictures of a file given with a task or message. Raises ``DrawingError``."""
         if self.limits is None:
             return ()
         kind = kind_of(path.rpartition("/")[2], data[:HEAD_BYTES])
         return self._kept(self._draw(data, kind, None), path)
 
     def show_pages(self, data: bytes, path: str, most: int, tokens: int) -> Pages:
-        """Return the first pages of a PDF in full size; ``DrawingError`` if none can be drawn."""
+        """Return a PDF's first pages, within two limits; ``DrawingError`` if none can be drawn."""
         shown, count = list[Picture](), most
         while len(shown) < min(most, count):
             try:

@@ -27,7 +27,8 @@ class DrawingRequest:
     """A file to draw; its bytes follow. Without ``draws`` it is only described.
 
     ``view_range`` has the first and the last page or frame, from 1, -1 for the end; None for the
-    usual ones. With ``separate``, each page of a PDF is a picture of its own.
+    usual ones. With ``separate``, each page of a PDF is a picture of its own, and as many are drawn
+    as can be in one process; at least one.
     """
 
     kind: Kind
@@ -60,7 +61,7 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """The pictures of a file, the ``text`` in it, and a ``remark`` on what is shown."""
+    """The pictures of a file, the ``text`` in it, a ``remark``, and a PDF's ``count`` of pages."""
 
     remark: str
     text: str = ""

@@ -7,7 +7,7 @@ _PATCH = 28  # pixels of one token's side, of most open models
 
 
 def estimate_picture_tokens(family: str, width: int, height: int) -> int:
-    """Estimate a picture's tokens by published rules; others count as Qwen-VL."""
+    """Estimate tokens by the rules of Anthropic, OpenAI and Google; others count as Qwen-VL."""
     if family == "claude":
         return math.ceil(width * height / 750)
     if family == "gemini":

@@ -31,7 +31,7 @@ _log = logging.getLogger(__name__)
 
 
 class InferenceEngine:
-    """llama.cpp in a separate process; thread-safe. ``acquire`` it before a request."""
+    """llama.cpp in a separate process; thread-safe. Enter ``acquire`` before each request."""
 
     def __init__(self, files: ModelFiles, idle_seconds: float = IDLE_SECONDS) -> None:
         self._files = files

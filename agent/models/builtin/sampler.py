@@ -14,7 +14,7 @@ from agent.util.stop import Stop
 DEFAULT_TEMPERATURE = 0.2
 DEFAULT_TOP_P = 0.95
 TOKENS_PER_REQUEST = 8
-"""Tokens per whole response: a stream omits ids of tokens that form a character together."""
+"""Tokens per whole response: a stream omits ids of tokens that form a character only together."""
 
 _REPLACEMENT_CHARACTER = "\ufffd"
 

@@ -1,4 +1,8 @@
-"""Changes of messages that an endpoint needs, by the names in ``Writing.changes``."""
+"""Changes of messages that an endpoint needs, by the names in ``Writing.changes``.
+
+They are applied to the finished bodies, so that a request can be built again from the names alone.
+A field's name means that the field is not sent.
+"""
 
 import hashlib
 import re

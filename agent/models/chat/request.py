@@ -44,7 +44,7 @@ def conversation(
 
 
 def _message_bodies(messages: Sequence[Message], writing: Writing) -> Iterator[Body]:
-    """Yield the messages; pictures of results follow in a message of the user."""
+    """Yield the messages; pictures of results follow in a user message, after all results."""
     pictures: list[Body] = []
     for message in messages:
         match message:

@@ -81,7 +81,7 @@ class _PartialCall:
 
 
 class ToolCallAssembler:
-    """Assembles fragments into calls; ``kept`` is called with each and its call's number."""
+    """Assembles fragments into calls; ``kept`` gets each fragment with the number of its call."""
 
     def __init__(
         self,

@@ -4,7 +4,8 @@ Implementations only map; ``agent.models.endpoint.client`` sends, bounds, record
 
 A body is ``{**parameters, **extra_body, "stream": True, **conversation}``. Only its parameters are
 recorded: ``conversation`` must be a function of its arguments alone, since the request is built
-again from the journal and compared byte for byte (``agent.runs.requests.body``).
+again from the journal and compared byte for byte (``agent.runs.requests.body``). What it depends
+on besides the messages and tools is in ``Writing``, which is recorded with each request.
 
 What an API gives to be given back is ``OpaqueParts``, in any form that JSON allows. They do not
 repeat the calls' arguments: each call's place is kept by a stub, which ``conversation`` fills
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 Body = dict[str, Any]
 
 CACHE_MARKS = "cache marks"
-"""The change that marks what to cache; no other one depends on later messages."""
+"""The change that marks what to cache; no other may depend on later messages (``encoding``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +81,9 @@ class Api:
     """One API: what its package does, as functions without a state.
 
     ``failure`` is what an event of a stream, or a body with status 200, reports; ``root`` what a
-    base URL with a path lacks before the API's paths, as ``/v1``. Endpoints may reject
-    ``message_fields``; the change named like one drops it.
+    base URL with a path lacks before the API's paths, as ``/v1``. The client adds the key to
+    ``headers``, and ``extra_body`` to ``parameters``. Endpoints may reject ``message_fields``; the
+    change named like one drops it.
     """
 
     name: ApiName

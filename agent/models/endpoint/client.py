@@ -1,7 +1,8 @@
 """Streaming client for models behind an endpoint, in any of the APIs.
 
-Of the environment, only network variables are used (proxies, ``SSL_CERT_FILE``). Redirects are
-never followed, so that key and conversation reach only the configured URL.
+Of the environment, only network variables are used (proxies, but not for loopback addresses, and
+``SSL_CERT_FILE``). Redirects are never followed, so that the key and the conversation are sent only
+to the configured URL.
 """
 
 import asyncio

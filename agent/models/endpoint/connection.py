@@ -39,7 +39,7 @@ class EndpointRefused(Exception):
 
 
 class EndpointConnection:
-    """A connection to one endpoint through the official packages, without validation."""
+    """A connection to one endpoint through the official packages, whose types validate nothing."""
 
     def __init__(self, config: ModelConfig, api_name: ApiName) -> None:
         self.address = parse_base_url(config.base_url)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class DeferredEndpointModel:
-    """A model behind an endpoint; an unusable proxy refuses the first turn."""
+    """See ``EndpointModel``; an unusable proxy or certificate file refuses only the first turn."""
 
     metered = True
 

@@ -48,7 +48,8 @@ class Traits:
     """What is known of a model before its first answer.
 
     ``family`` is who made it, or its own name; ``version`` (0, 0) if the name has none; ``service``
-    who answers, empty if unknown; ``endpoint`` the service, or a hash of the host.
+    who answers, empty if unknown; ``endpoint`` the service, or a hash of the host, which records
+    must not contain.
     """
 
     family: str

@@ -36,7 +36,7 @@ REFUSES_PICTURES = Requirement(
 def picture_limits(
     config: ModelConfig, fact: bool | None, learned: Learned
 ) -> PictureLimits | None:
-    """Return what pictures a model takes; ``fact`` is what its server says, if anything."""
+    """Return what pictures a model takes, None if none; ``fact`` is what its server says."""
     traits = traits_of(config.base_url, config.model)
     refused = any(NO_PICTURES in each.changes for each in learned.lessons.values())
     if config.images == "off" or refused:

@@ -10,7 +10,7 @@ from agent.models.transport.redaction import ByteRedactor, KeyRedactor
 
 @contextmanager
 def record_request(request: ModelRequest, sent: SentRequest, key: str) -> Iterator[KeyRedactor]:
-    """Record a request and its response; yield a redactor, which may withhold it."""
+    """Record a request and its response, withheld if the yielded redactor finds the key."""
     redactor = KeyRedactor(key)
     if request.recorder is None:
         yield redactor

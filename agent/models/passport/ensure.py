@@ -14,7 +14,7 @@ _WAITS = (1.0, 4.0)  # seconds before the test of a busy endpoint is repeated
 def ensure_tested(
     models: Mapping[int, Model], stop: Stop, on_test: Callable[[Sequence[int]], None]
 ) -> dict[int, str]:
-    """Test models that have no fresh passport; return problems by the models' numbers."""
+    """Test models without fresh passports; return problems. ``on_test`` is called in any thread."""
     groups: dict[tuple[str, ...], tuple[DeferredEndpointModel, list[int]]] = {}
     for number, model in models.items():
         if isinstance(model, DeferredEndpointModel):

@@ -42,8 +42,8 @@ class Fact:
 class Passport:
     """What is known of a model at an endpoint; times are in seconds since the epoch.
 
-    A ``problem`` ended the test early; ``listing`` is a digest of the server's entry on the model;
-    ``changed`` is when the server first said something else than at the test, or 0.
+    ``base_url`` has no query; a ``problem`` ended the test early; ``listing`` is a digest of the
+    server's entry on the model; ``changed`` is when it said something else than at the test, or 0.
     """
 
     base_url: str

@@ -59,7 +59,7 @@ def list_models(config: ModelConfig) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class EndpointTest:
-    """The result of testing an endpoint; ``is_temporary`` if it was busy."""
+    """The result of testing an endpoint; its passport is of no model if several are offered."""
 
     models: Sequence[str]
     passport: Passport
@@ -73,7 +73,7 @@ class EndpointTest:
 
 
 def check_endpoint(config: ModelConfig, stop: Stop | None = None) -> EndpointTest:
-    """Test an endpoint's model, or its only one; takes some 80 s at most."""
+    """Test an endpoint's model, or its only one, within some 80 s; raises no ``ModelError``."""
     try:
         url = parse_base_url(config.base_url).display_url
     except ModelRefused as error:

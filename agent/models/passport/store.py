@@ -1,4 +1,4 @@
-"""The passports of a data folder: one file per endpoint and model, replaced atomically."""
+"""The passports of a data folder, without keys: files replaced atomically, under a lock."""
 
 import fcntl
 import hashlib

@@ -30,7 +30,7 @@ def create_anthropic_client(
 
 
 class _Client(anthropic.AsyncAnthropic):
-    """A client that sends only necessary headers; gateways expect the key in one of two."""
+    """Sends only necessary headers: the key as ``x-api-key``, and as Bearer for gateways."""
 
     @property
     def auth_headers(self) -> dict[str, str]:

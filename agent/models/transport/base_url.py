@@ -1,4 +1,4 @@
-"""Base URLs of endpoints, and their API keys: a key is sent only to the endpoint it is for."""
+"""Base URLs, and keys, which only their endpoint gets: in doubt, two URLs count as different."""
 
 import re
 from collections.abc import Mapping
@@ -75,7 +75,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def same_endpoint(one: str, other: str) -> bool:
-    """Return whether two base URLs certainly name the same endpoint."""
+    """Return whether two URLs are certainly the same; hosts not in ASCII must be spelt alike."""
     try:
         return parse_base_url(one).url == parse_base_url(other).url
     except ModelRefused:
