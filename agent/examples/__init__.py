@@ -20,8 +20,11 @@ class Example:
 
     Attributes:
         about: One line: what it is, or what to watch for.
+        inputs: Files to copy into ``input/``.
         generated: Names of further input files, which are generated (``agent.examples.generated``).
         seconds: Approximate duration of its demonstration; None if it needs a model.
+        demonstration: The demonstration's name; empty if it needs a model.
+        builtin: Whether the built-in model can do it.
         expected: The fields of ``ExpectedAnswer``; empty if it is not meant for a comparison.
     """
 

@@ -65,7 +65,7 @@ _OF_A_SUITE = (
 def describe(
     folder: ExperimentFolder, summaries: Summaries, *, running: bool = False
 ) -> dict[str, Any]:
-    """Return an experiment with its results: a comparison's table, an evaluation's cells."""
+    """Return an experiment with its results; a summary is None for a run that is queued."""
     definition = folder.definition
     cells = cells_of(folder, summaries, running=running)
     runs = [

@@ -161,7 +161,7 @@ class ExperimentFolder(OwnedFolder[Record]):
 
     @classmethod
     def find(cls, places: Iterable[Path], experiment: str, kind: Kind | None = None) -> Self:
-        """Open an experiment, of a kind if one is named, in the first data folder that has it."""
+        """Open an experiment in the first data folder that has it. Raises ``RunError``."""
         for data in places:
             path = record_path(data, experiment)
             if path is None or kind not in (None, path.stem):
@@ -280,7 +280,7 @@ class ExperimentFolder(OwnedFolder[Record]):
     def take_over(
         self, entry: RunEntry, score: ScoreEntry | None, labels: Iterable[LabelEntry] = ()
     ) -> None:
-        """Record a run, its score and its labels as another experiment has them."""
+        """Record another experiment's run, score, labels. Raises ``OSError``, ``UsageError``."""
         self._runs.add(entry)
         if score is not None:
             self._scores.add(score)

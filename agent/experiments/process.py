@@ -1,4 +1,4 @@
-"""The process that carries out an evaluation holds a lock on its ``process.json``."""
+"""The process that carries out an evaluation holds a lock on ``process.json`` until it ends."""
 
 import fcntl
 import os

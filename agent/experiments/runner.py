@@ -1,6 +1,7 @@
 """Carry out the runs of an experiment, several at a time, and score their answers.
 
-Each run is recorded as it begins, so that none that ended is repeated after a kill.
+Each run is recorded as it begins, so that none that ended is repeated after the process was
+killed. A member whose run cannot be started does not stop the others.
 """
 
 import logging
@@ -33,10 +34,7 @@ class StartedRun(Protocol):
         """The run's id."""
 
     def carry_out(self) -> tuple[str, str, str]:
-        """Carry out runs, and score answers of earlier ones; return when all have ended.
-
-        Returns why members could not be started, by index; that of all if the rest waits.
-        """
+        """Carry it out; return its status, its answer and why it failed."""
 
     def stop(self) -> None:
         """End it early, from any thread."""

@@ -65,9 +65,10 @@ def score_run(
     judge: JudgeAccess | None = None,
     stop: Stop | None = None,
 ) -> Grade | None:
-    """Return the grade of an ended run; None if it was stopped, or no answer is expected.
+    """Return the grade of an ended run, stored if it has to be; this may take minutes.
 
-    If the check cannot run here, the run stays without a score. This may take minutes.
+    None if it was stopped, which stores nothing, or if no answer is expected. If the check cannot
+    run here, the run stays without a score.
     """
     from agent.grading.grade import grade, grade_at_once  # only to grade
 

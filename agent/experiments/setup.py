@@ -50,7 +50,7 @@ def _seeded(asked: RunSpec, repetition: int) -> RunSpec:
 
 
 def _prompt_name(suite: SuiteInfo, member: RunSpec) -> str:
-    """Return the member's prompt, the only one that the built-in model knows, or the suite's."""
+    """Return the prompt that a member names; else the suite's, or the built-in model's only one."""
     if member.prompt != USUAL_PROMPT:
         return member.prompt
     if member.model == BUILTIN_ID and member.mode == "sandbox":

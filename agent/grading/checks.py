@@ -24,8 +24,8 @@ DEFAULT_VOTES = 4  # how often a judge is asked about one answer of a suite (the
 class CheckInfo:
     """A check as users read about it; ``right`` ends “1 if the answer …”.
 
-    Scores of a ``gradual`` check say how close an answer is; those of a ``slow`` one are stored;
-    users can choose an ``offered`` one for their own answers.
+    Scores of a ``gradual`` check say how close an answer is; those of a ``slow`` one, which takes
+    seconds, are stored; users can choose an ``offered`` one for their own answers.
     """
 
     title: str
@@ -78,7 +78,8 @@ class Expected:
     """What an answer is compared with, and how.
 
     ``relative`` is a tolerance as a share of the right number, ``choices`` are letters such as
-    ``ABCD``, empty for any. ``prompt`` has placeholders ``{task}``, ``{expected}``, ``{answer}``.
+    ``ABCD``, empty for any. A judge's ``prompt`` has the placeholders ``{task}``, ``{expected}``
+    and ``{answer}``, empty for the usual one; ``words`` are its answers for right and wrong.
     """
 
     check: Check
@@ -95,7 +96,10 @@ class Expected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeAccess:
-    """A model that judges answers; ``words`` belong to its own ``prompt``."""
+    """A model that judges answers; its key is in memory only.
+
+    ``words`` belong to its own ``prompt``; without one, those of the expected answer count.
+    """
 
     model: "Model"
     name: str
@@ -109,7 +113,8 @@ class Grade:
     """What an answer is worth: a score from 0 to 1, None if it is not known.
 
     ``grader`` is the check, the extraction and the grader's version, such as ``math/lenient/3``;
-    ``votes`` are 1 for right, 0 for wrong, None for failed; ``texts`` end what the judge wrote.
+    ``votes`` are 1 for right, 0 for wrong, None for one that failed; ``texts`` are the ends of what
+    the judge wrote.
     """
 
     score: float | None

@@ -19,7 +19,7 @@ _NO_LETTER = "The answer names no offered letter, or alternatives."
 def grade(
     expected: Expected, answer: str, judge: JudgeAccess | None = None, stop: Stop | None = None
 ) -> Grade | None:
-    """Grade an answer; None if stopped. ``math`` and ``judge`` take seconds."""
+    """Grade an answer, in seconds; None if stopped. ``TaskError`` if math-verify does not start."""
     text = _text_of(expected, answer)
     found: Grade | None
     if not text.strip():

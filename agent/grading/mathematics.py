@@ -1,7 +1,8 @@
-r"""Compare expressions with math-verify in a worker process, killed at its limit.
+r"""Compare expressions with math-verify in a worker process, which has a memory limit.
 
 An expression can keep it busy forever or exhaust memory (``10^{10^{10}}``), and math-verify's
-own time limit works in the main thread only.
+own time limit works in the main thread only. The worker is killed at our time limit, and the
+expressions count as not equal.
 """
 
 import atexit
@@ -101,10 +102,10 @@ def _expression_in(text: str) -> str:
 
 
 def is_equal(found: str, truth: str) -> bool:
-    r"""Return whether an expression equals the correct one; raises ``TaskError``.
+    r"""Return whether an expression equals the correct one.
 
     Units count where both have one; ``50\%`` is a half, and of a chain of equations each part
-    without a variable must be equal.
+    without a variable must be equal. Raises ``TaskError`` if math-verify does not start.
     """
     wanted, wanted_unit = _value_and_unit(truth)
     if not is_expression(wanted):

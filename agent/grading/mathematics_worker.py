@@ -1,7 +1,8 @@
-"""Worker process that compares expressions with math-verify; imports nothing of this project.
+"""Worker process that compares expressions with math-verify.
 
-It writes ``ready``; requests are lines of JSON, ``[answer, truth]`` or ``["reference", answer,
-truth]``, and each reply is ``equal`` or ``other``.
+It writes ``ready`` first; requests are lines of JSON, ``[answer, truth]`` or ``["reference",
+answer, truth]``, and each reply is ``equal`` or ``other``. The file is run by its path, so it
+imports no module of this project.
 """
 
 import json

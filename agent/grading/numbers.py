@@ -75,7 +75,7 @@ def split_unit(text: str) -> tuple[str, str]:
 
 
 def stated_value(text: str) -> str:
-    """Return what a sentence states after its last “is” or ``=``; empty for “12 or 13”."""
+    """Return what a sentence states after its last “is” or ``=``; empty if denied or left open."""
     reason = next((each for each in _REASON.finditer(text)
                    if re.search(r"\d", text[: each.start()])), None)  # fmt: skip
     said = text[: reason.start()] if reason else text

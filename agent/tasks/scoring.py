@@ -82,7 +82,7 @@ def format_table(scores: Mapping[str, Score]) -> str:
 
 
 def score_rewards(rewards: list[float], answered: int) -> Score:
-    """Score a non-empty list of rewards, with Wilson's interval."""
+    """Score at least one reward; Wilson's interval is conservative for fractional rewards."""
     mean = sum(rewards) / len(rewards)
     return Score(len(rewards), answered, mean, *wilson_interval(mean, len(rewards)))
 

@@ -62,7 +62,7 @@ def items_of_conversation(
 
 
 def with_shown_pictures(items: Iterable[Item]) -> Iterator[Item]:
-    """Move pictures in a user's message right after results to the last result."""
+    """Move pictures in a message right after results to the last: not all APIs take them there."""
     held: Result | None = None
     for item in items:
         if held is not None and isinstance(item, UserText) and item.images:

@@ -20,7 +20,7 @@ _TOO_LONG = "a value of more than 16 MB cannot be read"
 
 
 class JsonReader:
-    """Reads the JSON documents of a file; values that the caller does not take are skipped."""
+    """Reads the JSON documents of a file; values not taken are skipped. Raises ``TraceError``."""
 
     def __init__(self, file: BinaryIO, name: str, line: int = 1) -> None:
         self._file = file

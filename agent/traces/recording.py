@@ -1,4 +1,4 @@
-"""Write a trace as the journal of a run, as if the run had been recorded here."""
+"""Write a trace as a run's journal; a missing time is that of the event before."""
 
 import json
 import os

@@ -42,7 +42,7 @@ _FINISHES: dict[str, FinishReason] = {
 
 
 def status_of(word: str) -> Status:
-    """Return the status that a word means, such as ``submitted (exit_cost)``, else failed."""
+    """Return the status that a word means, else failed; ``submitted (exit_cost)`` is the limit."""
     inner = word.strip().lower()
     if inner.startswith("submitted (") and inner.endswith(")"):
         inner = inner[len("submitted (") : -1]

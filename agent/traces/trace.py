@@ -1,4 +1,4 @@
-"""The model of a trace, common to all formats, as a stream of items in order."""
+"""The model of a trace, common to all formats: a ``Start``, items in order, an ``Ended``."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -81,7 +81,7 @@ class Review:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """The result of the last turn's call with this id, or its first open one.
+    """The result of a tool call of the last turn; without an id, of the first open one.
 
     ``original`` is what the tool returned, if the user edited ``text``, which the model saw.
     """
@@ -108,13 +108,13 @@ class Note:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """The end of a round; without an ``answer``, the last turn's text counts."""
+    """The end of a round; ``answer`` None: the last turn's text."""
 
     status: Status = "answered"
     reason: str = ""
     answer: str | None = None
     at: float | None = None
-    cost: float | None = None
+    cost: float | None = None  # of the whole trace, if its turns do not say theirs
 
 
 def usage_of_counts(prompt: int | None, generated: int | None, **parts: int | None) -> Usage | None:

@@ -29,7 +29,7 @@ def training_tasks(recipe: Recipe) -> list[TaskRecord]:
 
 
 def evaluation_tasks(recipe: Recipe, split: Split) -> list[TaskRecord]:
-    """Return the evaluation tasks, which do not depend on the recipe's seed."""
+    """Return the evaluation tasks, the same for any seed; those of ``train`` are not trained on."""
     if recipe.evaluation.file:
         selected = islice(read_tasks(Path(recipe.evaluation.file)), recipe.evaluation.tasks)
         return list(selected) if split == "train" else []

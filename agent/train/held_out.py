@@ -50,7 +50,7 @@ class HeldOutTasks:
 
 @dataclass(frozen=True, slots=True)
 class HeldOutScore:
-    """Scores of one column after a stage, and the most frequent reasons for missing ones."""
+    """Scores of one column after a stage; failures of the engine or studio are missing, never 0."""
 
     score: Score | None
     infrastructure: int

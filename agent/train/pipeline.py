@@ -151,7 +151,7 @@ class Training:
 def train(
     recipe: Recipe, output: Path, *, resume: bool, studio: Studio | None = None, ray: str = ""
 ) -> None:
-    """Run a training, or ``resume`` that of the same recipe; ``ray`` is a cluster's address."""
+    """Run a training, or ``resume`` it; ``ray`` is a cluster's address, or ``local``."""
     state = PartialState()
     if ray and state.num_processes > 1:
         raise TrainError("--ray needs a training in one process: each would need a cluster.")

@@ -17,7 +17,7 @@ _Place = tuple[str, str]  # the name of a suite, and the id of one of its tasks
 
 
 def merge(folders: Sequence[ExperimentFolder], title: str = "") -> ExperimentFolder:
-    """Create an evaluation from the runs of two or more, which must ask and grade alike."""
+    """Create an evaluation from the runs of two or more that are alike. Raises ``UsageError``."""
     _check_places(folders)
     _check_raters(folders)
     suites = _merged_suites(folders)

@@ -1,4 +1,4 @@
-"""Statistics of repeated runs. All intervals are at 95 %; a caller shows them with n."""
+"""Statistics of repeated runs, with 95 % intervals; each function names its method and source."""
 
 import random
 from collections.abc import Sequence
@@ -75,12 +75,12 @@ def _resamples(count: int) -> tuple[tuple[int, ...], ...]:
 
 
 def pass_at_k(count: int, right: int, k: int) -> float:
-    """Return the unbiased probability that one of ``k`` runs is right (Chen et al. 2021, Codex)."""
+    """Estimate the probability that one of ``k`` runs is right, unbiased (Chen et al. 2021)."""
     return 1.0 - comb(count - right, k) / comb(count, k)
 
 
 def pass_hat_k(count: int, right: int, k: int) -> float:
-    """Return the unbiased probability that all ``k`` runs are right (Yao et al. 2024, τ-bench)."""
+    """Estimate the probability that all ``k`` runs are right, unbiased (Yao et al. 2024)."""
     return comb(right, k) / comb(count, k)
 
 

@@ -1,6 +1,6 @@
 """The table of an experiment: rows are measures, columns are members.
 
-A number that is not known is “not reported” or “–”, never 0.
+An unknown number is shown as “not reported” or “–”, never as 0.
 """
 
 from collections import Counter
@@ -226,7 +226,7 @@ def _difference_row(figures: Sequence[Figures]) -> dict[str, Any]:
 def _mean_groups(
     definition: Experiment, means: Sequence[Means], answered: Sequence[bool]
 ) -> list[Group]:
-    """Return the groups of the rows that say anything; who answered nothing is not the best."""
+    """Return the groups of rows that say anything; a member without answers is never the best."""
     groups = []
     for title, specs in GROUPS:
         rows = []

@@ -1,6 +1,6 @@
 """All that is published of an experiment, as one JSON, without addresses of endpoints and keys.
 
-What a run was carried out with is read from the beginning of its journal.
+What a run was carried out with is read from the beginning of its journal, not from its request.
 """
 
 import hashlib
@@ -38,9 +38,10 @@ def published(
     description: Mapping[str, Any],
     k: int | None = None,
 ) -> dict[str, Any]:
-    """Return what a reader sees of an experiment with its runs, its provenance and its columns.
+    """Return an experiment's description with its runs, its provenance and its columns.
 
-    ``k`` is that of pass@k; None for the largest of which every task has so many runs.
+    ``description`` is what its reader may see. ``k`` is that of pass@k and pass^k; None for the
+    largest number of runs that every task has.
     """
     if k is not None and not 2 <= k <= MAX_REPETITIONS:
         raise UsageError(f"k is a number from 2 to {MAX_REPETITIONS}.")

@@ -35,7 +35,8 @@ _COUNTED = tuple(each for each in OUTCOMES if each not in ("running", "waiting")
 def verify(path: Path) -> tuple[list[str], list[str]]:
     """Return the names of the files that were recomputed, and what differs in them.
 
-    ``path`` is an export's JSON, archive or folder, or a file beside the JSON.
+    ``path`` is an export's JSON, archive or folder, or a file beside the JSON. Raises
+    ``UsageError`` if it is no export, or cannot be read.
     """
     files = _files(path)
     name = _name_of(files, path)
@@ -50,7 +51,8 @@ def verify(path: Path) -> tuple[list[str], list[str]]:
 def verify_data(path: Path, data: Mapping[str, Path]) -> tuple[list[str], list[str]]:
     """Return the suites whose data was compared, and what differs in it.
 
-    ``data`` is by suite, or under "" that of all.
+    ``data`` is by suite, or under "" that of all. Raises ``UsageError`` if the export does not name
+    its data's files, and ``TaskError`` if the data of a suite is missing.
     """
     files = _files(path)
     name = _name_of(files, path)

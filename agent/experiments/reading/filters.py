@@ -1,6 +1,7 @@
-"""Which runs of an evaluation are meant, as in a URL: ``outcome=wrong&tokens=1000..5000``.
+"""Filters of an evaluation's runs, as in a URL: ``outcome=wrong&tokens=1000..5000``.
 
-A run has one of the values of each field; ``static/experiments/reading/filters.js`` agrees.
+A run matches if it has one of the values of each field; the page does the same
+(``static/experiments/reading/filters.js``).
 """
 
 import re
@@ -129,7 +130,7 @@ def selected(description: Mapping[str, Any], chosen: Filter) -> list[str]:
 
 
 def only(description: Mapping[str, Any], kind: str, chosen: Filter) -> dict[str, Any]:
-    """Return an evaluation with the chosen runs' rows only; refuse kinds with figures of all."""
+    """Return an evaluation with the chosen rows; ``UsageError`` for kinds that count all runs."""
     if not kind.startswith("runs.") or "cells" not in description:
         raise UsageError("A filter is for the rows of an evaluation’s runs: runs.csv, .jsonl, …")
     wanted = set(selected(description, chosen))

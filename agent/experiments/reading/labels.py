@@ -68,7 +68,7 @@ class RunLabels:
         return [entry or LabelEntry(run=run, rater=rater) for rater, entry in found]
 
     def add(self, entry: LabelEntry) -> None:
-        """Record what a rater says of a run, instead of what they said before."""
+        """Record what a rater says of a run now. Raises ``OSError``, ``UsageError`` (too many)."""
         with self._lock:
             self._check(entry)
             self._entries.add(entry)

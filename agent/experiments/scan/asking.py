@@ -76,7 +76,7 @@ def prompt_for(question: Question, text: TranscriptText) -> str:
 def ask(
     question: Question, run: str, text: TranscriptText, asked: Asked, stop: Stop, at: float
 ) -> Answer | None:
-    """Return a model's answer about a run, asked for twice at most; None if it was stopped."""
+    """Return a model's answer, asked for twice at most; None if stopped. Raises ``ModelError``."""
     prompt, problem = prompt_for(question, text), ""
     spent = Answer(question=question.id, run=run, at=at)
     for _ in range(2):

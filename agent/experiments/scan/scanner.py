@@ -61,7 +61,7 @@ def missing(folder: ExperimentFolder, question: Question) -> list[str]:
 
 
 def planned(folder: ExperimentFolder, question: Question) -> Question:
-    """Return the question to record: a new one, or an earlier identical one with the new runs."""
+    """Return the question, or an identical earlier one, with the runs. Raises ``UsageError``."""
     check(question)
     for each in folder.scans.questions():
         if _is_same(each, question):

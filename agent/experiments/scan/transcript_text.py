@@ -36,7 +36,7 @@ class TranscriptText:
 
 
 def read_transcript(path: Path, characters: int = MAX_CHARACTERS) -> TranscriptText:
-    """Return a run's transcript; of a long one, the middle is left out, and said so."""
+    """Return a run's transcript, without a long middle. Raises ``OSError`` and ``JournalError``."""
     task, end, steps = "", "", dict[int, str]()
     for each in steps_of(journal.read(path)):
         if isinstance(each, Step):

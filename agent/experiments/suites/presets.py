@@ -1,4 +1,4 @@
-"""Presets: how somebody published results; whatever is given goes before a preset."""
+"""Presets: how published results of the suites were made; what a user gives goes before them."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,8 +1,9 @@
 """IFBench's rules (https://github.com/allenai/IFBench), in a loose reading.
 
-They are as strict or lax as the published checker, because published figures depend on it; but
-abbreviations and verbs are lists instead of NLTK's models. Loose means: the answer follows a rule
-as it is, or without asterisks, without its first line, without its last line, or without both.
+They are as strict or lax as the published checker, even where that departs from a rule's wording,
+because published figures depend on it; but abbreviations, after which no sentence ends, and verbs
+are lists instead of NLTK's models. Loose means: the answer follows a rule as it is, or without
+asterisks, without its first line, without its last line, or without both.
 """
 
 import inspect

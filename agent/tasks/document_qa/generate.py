@@ -69,7 +69,7 @@ def generate_tasks(
     levels: Sequence[int] = LEVELS,
     question: str = "",
 ) -> Iterator[TaskRecord]:
-    """Generate distinct tasks from the arguments alone; ``TaskError`` if too few exist."""
+    """Generate distinct tasks; an empty ``family`` or ``question`` means all. ``TaskError``."""
     if family and family not in families(split):
         known = ", ".join(families(split))
         raise TaskError(

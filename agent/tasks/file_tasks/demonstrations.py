@@ -42,7 +42,7 @@ _FAILURE_PERCENT = 8  # percent
 
 
 def messages(task: FileTask, steps: int, error_text: str = "") -> list[dict[str, Any]]:
-    """Return the conversation; with an ``error_text``, its last command fails and says so."""
+    """Return the conversation with ``steps`` left; with ``error_text``, its last command fails."""
     prompt = prompts.get_bundled(PROMPT_NAME)
     user_text = prompt.user_message(task.text, list(task.input_files))
     conversation = [

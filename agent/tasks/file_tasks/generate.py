@@ -36,7 +36,7 @@ def kinds(family: str) -> tuple[str, ...]:
 def generate_file_tasks(
     split: Split, count: int, seed: int, family: str = ""
 ) -> Iterator[FileTask]:
-    """Generate distinct file tasks, in turn of ``family``; ``TaskError`` if too few."""
+    """Generate distinct file tasks, of all families in turn or one; ``TaskError`` if too few."""
     if family and family not in FAMILIES:
         raise TaskError(f"family: there is none named {family!r}; {', '.join(families())}.")
     selected_families = [family] if family else families()

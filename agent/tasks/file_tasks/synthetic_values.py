@@ -1,4 +1,4 @@
-"""Synthetic names, words and functions, so that a model learns to copy and not the values."""
+"""Synthetic names, words (none is held out) and functions, so that a model learns to copy."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -19,7 +19,7 @@ INPUT, OUTPUT = "input/", "output/"
 
 @dataclass(frozen=True, slots=True)
 class FileTaskDraft:
-    """A file task before it is worded: the commands, their output, and checks."""
+    """A file task before it is worded; ``content_check`` is for the requested file only."""
 
     commands: tuple[str, ...]
     content_check: ContentCheck | None = None
@@ -29,7 +29,7 @@ class FileTaskDraft:
 
 @dataclass(frozen=True, slots=True)
 class FileTask:
-    """A file task, with commands that solve it; without any, the model must refuse."""
+    """A file task with commands that solve it, or to refuse; ``reply`` comes with ``submit``."""
 
     id: str
     family: str

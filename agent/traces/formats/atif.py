@@ -1,6 +1,7 @@
 """ATIF, Harbor's Agent Trajectory Interchange Format: versions 1.0 to 1.8 are read, 1.7 is written.
 
 What ATIF has no field for is in ``extra`` fields under one key, so that reading loses nothing.
+Embedded trajectories of subagents are not read.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -40,7 +40,7 @@ class Image:
 
 
 def image_of(part: Mapping[str, Any]) -> Image | None:
-    """Return the PNG or JPEG in a content part of any format; None if it is too large."""
+    """Return the PNG or JPEG in a content part of any format; None without one, or if too large."""
     media_type, encoded = _encoded(part)
     signature = _SIGNATURES.get(media_type)
     if signature is None or len(encoded) > MAX_BYTES * 4 // 3 + 4:

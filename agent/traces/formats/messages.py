@@ -1,4 +1,4 @@
-"""Messages of OpenAI's API as JSON Lines; bodies of requests to Anthropic's are read, too."""
+"""OpenAI's messages as JSON Lines, a message or a conversation each; Anthropic's bodies, too."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict

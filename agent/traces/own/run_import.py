@@ -1,4 +1,8 @@
-"""Import an untrusted run of this program: a journal, or an exported folder or zip file."""
+"""Import an untrusted run of this program: a journal, or an exported folder or zip file.
+
+The ids in it become those of the new run, and its file versions have only the contents that come
+with it: a hash must not reach another run's.
+"""
 
 import io
 import os

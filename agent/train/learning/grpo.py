@@ -29,7 +29,7 @@ _LOSSES = {"sequence-mean-token-sum": "luspo", "token-mean": "dapo"}
 
 
 def rloo_factor(group: Any) -> Any:
-    """Return RLOO's factor: r - (S - r)/(G - 1) = (r - S/G) · G/(G - 1)."""
+    """Return the factor to RLOO's advantage: r - (S - r)/(G - 1) = (r - S/G) · G/(G - 1)."""
     return group / (group - 1).clamp(min=1)
 
 

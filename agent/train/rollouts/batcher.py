@@ -15,7 +15,7 @@ _POLL_SECONDS = 0.2
 
 
 class SamplingBatcher:
-    """Decodes in batches: when all rollouts wait, or after ``max_wait`` quiet seconds."""
+    """Decodes requests in its own thread, when all rollouts wait or after ``max_wait`` seconds."""
 
     def __init__(self, decode: Decode, *, max_wait: float = 3.0, max_rows: int = 64) -> None:
         self._decode = decode

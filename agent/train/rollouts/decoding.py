@@ -45,7 +45,7 @@ class SamplingRow:
 
 
 def decode(model: Any, rows: Sequence[SamplingRow], temperature: float, end: int) -> None:
-    """Generate the answer of each row in place, with ``end``; call without gradients.
+    """Generate the answer of each row in place, ``end`` included; call without gradients.
 
     Each row has its own random generator, so its answer does not depend on its batch, apart from
     rounding. Log-probabilities are taken after the temperature.

@@ -118,8 +118,8 @@ def run_rollouts(
 ) -> Generator[Rollout, None, None]:
     """Perform rollouts of tasks; yield each when it ends, so in no particular order.
 
-    At the end of the iteration, active runs are stopped and awaited. ``make_model`` is called in
-    the run's thread.
+    When the iteration ends for any reason, active runs are stopped and awaited; after ``stop``,
+    they are yielded as ``stopped``. ``make_model`` is called in the run's thread.
     """
     stop_active = Stop()
     jobs = _jobs(tasks, plan.repeat)

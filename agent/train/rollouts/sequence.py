@@ -52,7 +52,7 @@ def sequence_from_events(events: Iterable[Event]) -> TokenSequence | None:
         if not isinstance(event, ModelAnswered):
             continue
         turn = event.tokens
-        if turn is None or turn.kept != len(sequence.ids):
+        if turn is None or turn.kept != len(sequence.ids):  # no ids, or truncated before this turn
             return None
         sequence.add(turn.read, turn.generated, turn.logprobs)
     return sequence.finish() if sequence.ids else None
