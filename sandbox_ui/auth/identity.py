@@ -1,4 +1,8 @@
-"""Identities of one studio: accounts, browsers and tokens; or one owner, on this machine only."""
+"""Identities of one studio: accounts, browsers and tokens.
+
+Without accounts, a studio that only this machine reaches has a single owner; another one treats
+each browser as a user.
+"""
 
 import ipaddress
 from collections.abc import Callable

@@ -127,7 +127,7 @@ def _copy_uploads(workspace: Workspace, folder: Path) -> None:
 def members_of(
     requests: Sequence[Mapping[str, Any]], settings: Settings
 ) -> tuple[tuple[Member, ...], list[RunRequest]]:
-    """Return members, labelled, and the requests with which their models are called."""
+    """Return labelled members, which no demonstration answers for, and their models' requests."""
     parsed = [_parsed(at, each, settings) for at, each in enumerate(requests)]
     members = complete((member for member, _ in parsed), "")
     wanted = [

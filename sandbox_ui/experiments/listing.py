@@ -47,7 +47,8 @@ class RunListing:
     ) -> tuple[HistoryPage, list[dict[str, Any]]]:
         """Return a page: runs, and comparisons and evaluations as JSON values, newest first.
 
-        ``before`` is the cursor of the page, empty for the first; ``owner`` None for all users.
+        Runs of comparisons and evaluations are on it only if words are searched. ``before`` is the
+        cursor of the page, empty for the first; ``owner`` None for all users.
         """
         known = self._experiments.registry.all(owner)
         folded = [each.folder.id for each in known if not each.folder.definition.from_runs]

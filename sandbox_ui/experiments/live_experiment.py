@@ -1,4 +1,4 @@
-"""An experiment as its followers see it: cells whose changes are numbered, at a flat cost."""
+"""An experiment as its followers see it; each asks for the cells that changed since a number."""
 
 import secrets
 import threading
@@ -51,8 +51,9 @@ class _Overview:
 class LiveExperiment:
     """An experiment. Thread-safe.
 
-    ``observed`` reads the runs of another process; ``started``: how many runs were done when it was
-    continued, and when; ``judge`` has its key while votes are needed; ``scanners`` by question.
+    ``observed`` reads the runs of another process; ``started`` is how many runs were done when it
+    was started or continued, and when; ``judge`` has its key while votes are needed; ``scanners``
+    are by question; ``listeners`` are called, from any thread, when it has changed.
     """
 
     def __init__(

@@ -122,7 +122,7 @@ class ExperimentManager:
         return live.folder.id
 
     def check(self, request: EvaluationRequest, user: User) -> dict[str, Any]:
-        """Return what an evaluation needs and will take, after tests of its models and judge."""
+        """Test an evaluation's models and judge; return what it needs and will take."""
         uploads = self._runs.workspace(request.inputs) if request.inputs else None
         settings = self._settings
         with loaded_suites(request, uploads, user, request.preset) as suites:
@@ -267,7 +267,7 @@ class ExperimentManager:
         self._continue(live, todo, request, user)
 
     def extend(self, experiment: str, request: ExtendRequest, user: User) -> dict[str, int]:
-        """Add members and tasks to an evaluation and start their runs; return how many of each."""
+        """Add members and tasks, start their runs, delete the draft; return how many of each."""
         with self._extension(experiment, request, user) as (folder, members, suites, judge, asked):
             self._require_capacity(folder.owner, folder.kind)
             self._runs.admission.check_start(folder.owner, folder.tasks[0].text)

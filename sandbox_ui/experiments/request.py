@@ -56,7 +56,7 @@ class ExpectedRequest(StrictRequest):
 
 
 class ExperimentRequest(StrictRequest):
-    """What both have in common: ``inputs`` is a draft's id, members as for ``RunRequest.of``."""
+    """What comparisons and evaluations share; ``inputs`` is a draft's id, or empty."""
 
     members: Few[dict[str, Any]]
     inputs: str = ""

@@ -180,7 +180,7 @@ class Catalog:
         return self._deleter.freed_bytes(self._require_existing(run_ids))
 
     def delete(self, run_ids: Sequence[str]) -> int:
-        """Delete runs, or none if one is active or pinned; return the bytes freed."""
+        """Delete runs; return the bytes freed. Raises ``RunActive`` or ``RunPinned`` before any."""
         with self._runs.blocked_for_deletion(self._require_existing(run_ids)) as idle:
             for run in idle:
                 self._require_unpinned(run)

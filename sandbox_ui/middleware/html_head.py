@@ -1,4 +1,4 @@
-"""The page's own head, inserted by the server: Gradio adds its head after the first paint."""
+"""The page's own head, since Gradio's comes late; nonces keep later scripts from running."""
 
 import gzip
 import re

@@ -1,6 +1,7 @@
 """Files of the API: uploads, which are drafts, and the files that runs have made.
 
-An id names a run and a path, so a file has one owner and one permission, the run's.
+An id names a run and a path, so a file has one owner and one permission, the run's. As a draft, an
+uploaded file counts for the quota and is deleted after a week.
 """
 
 import base64

@@ -79,7 +79,7 @@ class RoundUsage:
 
 @dataclass
 class RoundProgress:
-    """The state of one round, updated with its events; ``stop`` texts end its answer."""
+    """The state of a round; ``stop`` texts end its answer, ``param`` holds the messages."""
 
     run: str
     mode: Mode

@@ -26,11 +26,11 @@ _ECHOED = {
     "frequency_penalty": 0, "presence_penalty": 0, "temperature": 1, "top_logprobs": 0, "top_p": 1,
     "service_tier": "default", "text": {"format": {"type": "text"}}, "truncation": "disabled",
 }  # fmt: skip
-"""The request's values that a response must repeat, with the API's defaults."""
+"""The request's values that a response must repeat (Open Responses), with the API's defaults."""
 
 
 class ResponsePresenter(Presenter):
-    """Writes a response; a call in the sandbox is an ``mcp_call``, done by the server."""
+    """Writes a response; a sandbox call is an ``mcp_call``, which no client executes again."""
 
     param = "input"
 

@@ -1,7 +1,8 @@
 """Request and response types of previews.
 
 A kind of file has a module with ``view(file, request)``, which runs in a separate process with
-resource limits (``worker``) and raises ``PreviewError`` if it cannot show the file.
+resource limits (``worker``), since its input is untrusted, reads no other file and raises
+``PreviewError`` if it cannot show the file.
 """
 
 from collections.abc import Callable, Mapping

@@ -34,7 +34,7 @@ class PreviewResult:
 
 
 class PreviewService:
-    """Thread-safe client of the worker process, which it restarts if it dies."""
+    """Thread-safe client of a restartable worker; users wait in ``limiter`` without a thread."""
 
     def __init__(self, worker: str = f"{__package__}.worker") -> None:
         self._worker = worker

@@ -140,7 +140,7 @@ class RunManager:
         return describe_fork(self._with_versions(run_id), step, self._provider.blobs)
 
     def fork(self, run_id: str, step: int, owner: str = "", **changes: Any) -> str:
-        """Make a fork of a run after a step (0: a draft); return its id."""
+        """Return the id of a new fork, for ``follow_up``; at step 0 a draft, for ``start``."""
         self.admission.check_draft(owner)
         parent = self._with_versions(run_id)
         self._require_own(parent)
@@ -260,7 +260,7 @@ class RunManager:
         return journal.exists() and journal.stat().st_size > 0
 
     def active_runs(self) -> dict[str, Summary | None]:
-        """Return the runs with a round in progress, or just about to start (None)."""
+        """Return runs in progress, or about to start (None), not those whose end was reported."""
         summaries = [(run, run.summary()) for run in self._registry.active()]
         return {run.folder.id: each for run, each in summaries if each or run.recorded is not None}
 

@@ -16,7 +16,7 @@ from sandbox_ui.runs.live_run import LiveRun
 
 
 class Registry:
-    """Runs of one data folder that are in use; hold ``lock`` while they must not change."""
+    """Runs in use, and other processes' for viewing; hold ``lock`` while they must not change."""
 
     def __init__(self, data: Path) -> None:
         self._data = data

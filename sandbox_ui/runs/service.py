@@ -86,7 +86,11 @@ class RunService:
     settings: Settings
 
     def start(self, wanted: RunRequest, user: User, run: str = "", *, play: bool = False) -> str:
-        """Start a run, or a given draft or fork, for a user; return its id."""
+        """Start a run for a user; return its id.
+
+        ``run`` is a draft with files, or a fork of the beginning, which the user may edit: the
+        caller has checked that. With ``play``, a demonstration goes before the chosen model.
+        """
         spec = wanted.spec
         if not spec.task.strip():
             raise UsageError("task is empty: describe what the model is to do.")
@@ -166,7 +170,7 @@ def model_for(
 
 
 def _refuse_parameters(config: ModelConfig) -> None:
-    """Refuse parameters that only an endpoint's models take."""
+    """Refuse parameters that only an endpoint's models take; ``max_tokens`` limits any run."""
     usual = ModelConfig("", "")
     for each in PARAMETERS:
         is_usual = getattr(config, each.field) == getattr(usual, each.field)

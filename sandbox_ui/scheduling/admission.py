@@ -32,6 +32,7 @@ class IdleRun(Protocol):
 class Admission:
     """Limits that a run must meet before it does anything. Thread-safe.
 
+    ``check_quota`` gets the owner and the bytes about to be stored, and raises ``QuotaExceeded``.
     At ``max_sandboxes``, idle ones are stopped; a user may have as many as active runs, by default
     half of them.
     """
@@ -86,7 +87,10 @@ class Admission:
             )
 
     def enter(self, owner: str, idle_runs: Callable[[], Sequence[IdleRun]]) -> "AdmissionTicket":
-        """Enter a run into the queue, which it must ``leave``; idle runs come longest first."""
+        """Enter a run into the queue; it must ``leave`` when its round ends.
+
+        ``idle_runs`` returns the runs with idle sandboxes, longest idle first.
+        """
         return AdmissionTicket(
             self.queue.enter(owner), lambda: self._stop_idle_sandboxes(owner, idle_runs)
         )

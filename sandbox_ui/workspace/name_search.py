@@ -16,7 +16,7 @@ CACHE_FOLDERS = frozenset({"__pycache__", "node_modules"})
 
 
 Name = tuple[str, bool, os.stat_result | None]
-"""Relative path, whether it is a folder, and ``lstat`` if read; a tuple for speed."""
+"""Relative path (surrogate-escaped), whether a folder, ``lstat`` if read; a tuple for speed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import { hasEndpoint } from "./preferences.js";
 
 let cache = null;
 
-/** Return the examples for the connected model (`withBuiltin`: and the built-in one), or the playable ones first; fetched once. */
+/** Return the examples for the connected model, or those playable without one first; fetched once. `withBuiltin` adds the built-in model's to another's. */
 export async function fetchExamples({ withBuiltin = false } = {}) {
   cache ??= fetchAll().catch((error) => {
     cache = null;

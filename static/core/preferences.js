@@ -74,7 +74,7 @@ export function saveSettings(fields, values) {
   writeStored(SETTINGS, Object.fromEntries(changed));
 }
 
-/** Forget the key if the endpoint changes to another origin. Reads the input elements, because the values that Gradio passes are older. */
+/** Forget the key if the endpoint's origin is no longer the key's. Reads the input elements, because the values that Gradio passes are older. */
 export function clearKeyWithEndpoint(settings) {
   const field = (selector) => settings.querySelector(selector);
   const currentOrigin = () => originOf(field(ENDPOINT).value);

@@ -31,7 +31,7 @@ _TAIL_BYTES = 2048
 
 
 def view(file: BinaryIO, request: PreviewRequest) -> Preview:
-    """Return the requested part of a PDF, or ``locked`` if it needs another password."""
+    """Return the requested part of a PDF, or ``locked``, and ``wrong`` if a password was given."""
     password = request.options.get("password")
     options = {name: each for name, each in request.options.items() if name != "password"}
     try:

@@ -43,7 +43,7 @@ logging.getLogger("fontTools").setLevel(logging.CRITICAL)
 
 
 def view(file: BinaryIO, request: PreviewRequest) -> Preview:
-    """Return names, style and characters of a ``font``; with ``content``, the font itself."""
+    """Return data on a ``font``, or its ``content`` alone, as browsers read no collections."""
     content = file.read(request.size)
     if content[:4] not in _FORMATS:
         raise PreviewError("This file contains no font that browsers support.")

@@ -1,4 +1,4 @@
-"""Search, line lookup and line counting in texts of any size, in short steps."""
+"""Searches in texts of any size, in short steps: each returns the offset to continue from."""
 
 import re
 import time

@@ -6,7 +6,10 @@ import { source } from "./source.js";
 
 const loading = new Map();
 
-/** Load a library's module once, such as "dompurify". Throws an Error for the user; its `library` is the name if that is not installed. */
+/**
+ * Load a library's module once, such as "dompurify". Throws an Error with a message for the user if the library is not
+ * installed (then its `library` is the name) or the connection fails; only after the latter the next call tries again.
+ */
 export function loadLibrary(name) {
   if (!loading.has(name)) loading.set(name, load(name));
   return loading.get(name);

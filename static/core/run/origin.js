@@ -5,7 +5,7 @@ import { h } from "../dom.js";
 /** @type {{ order: number, create: (run: any) => Element | null | Promise<Element | null> }[]} */
 const chips = [];
 
-/** Add a chip, whenever the run's state arrives; `create(run)` returns its element, or null where a run has none. */
+/** Add a chip; `create(run)`, called whenever the run's state arrives, returns its element, or null where a run has none. */
 export function addOriginChip(create, order = 0) {
   chips.push({ order, create });
   chips.sort((a, b) => a.order - b.order);

@@ -57,7 +57,7 @@ export class Run {
     return this.canEdit && this.moment === null;
   }
 
-  /** Show the run after `step`, or within it after the event with the index `event`, with the files of the step `files`, `at` a time; null for now. */
+  /** Show the run after `step`, or within it after the event with the index `event`, at its time `at`, with the files of the step `files`; null for now. */
   showMoment(moment) {
     this.moment = moment;
     this.emit("moment", moment);

@@ -3,7 +3,7 @@
 import { h } from "../dom.js";
 import { formatBytes, formatCount, formatNumber, formatSeconds, plural } from "../format.js";
 
-/** Show a run's totals up to the step `limit`; `context` is the length of the conversation in the last turn, { tokens, estimated }, or null. */
+/** Show a run's totals; `limit` is the last step of the round, `context` the length of the conversation in the last turn, { tokens, estimated }, or null. */
 export function showTotals(container, run, limit, context) {
   const parts = [...figures(run, limit, context)];
   const spans = (quiet) => parts.filter((part) => Boolean(part.quiet) === quiet).map((part) => h("span", {}, ...part.content));
