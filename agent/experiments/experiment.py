@@ -178,9 +178,8 @@ class Experiment:
     def baseline_of(self, index: int) -> int:
         """Return the member that a member is compared with, which may be itself.
 
-        In an evaluation a model's runs in the sandbox are compared with its runs without one: with
-        those of the same settings, or the nearest ones. Where a model has one of both only, and in
-        comparisons, it is ``baseline``.
+        In an evaluation: the same model without a sandbox, of the same settings or the nearest ones.
+        Where a model has one of both only, and in comparisons, it is ``baseline``.
         """
         if not self.suites:
             return self.baseline

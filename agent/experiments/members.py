@@ -102,10 +102,7 @@ def check_labels(members: Iterable[Member]) -> None:
 
 
 def with_parameters(members: Iterable[Member], models: Mapping[str, object]) -> tuple[Member, ...]:
-    """Return members with the request parameters of their endpoints, for the record.
-
-    A parameter that a member sets goes before its endpoint's.
-    """
+    """Return members with the request parameters that their endpoints set, for the record."""
     configs = ((each, models.get(each.label)) for each in members)
     return tuple(
         member.completed({each.name: getattr(config, each.field) for each in PARAMETERS})

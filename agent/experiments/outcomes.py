@@ -222,9 +222,7 @@ def _answer_in_journal(path: Path, _at: float) -> str:
 def missing(folder: ExperimentFolder, summaries: Summaries) -> list[Key]:
     """Return the (task, member, repetition) that are still to do, in their order.
 
-    A run that was stopped or interrupted is done again; one that ended, or that was deleted, is
-    not. The members take turns at each task, so that an experiment that ends early has as many
-    pairs as possible.
+    Members take turns at each task, so that one that ends early has as many pairs as possible.
     """
     if folder.definition.from_runs:
         return []

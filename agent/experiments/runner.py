@@ -78,8 +78,8 @@ class Progress:
 class Runner:
     """Carries out runs of an experiment.
 
-    ``model_of`` returns the model of a member that is tested first, None for one that is not;
-    ``on_progress`` is called in any thread, one call at a time.
+    ``model_of`` returns None for a model that is not tested first; ``on_progress`` is called in any
+    thread, one call at a time.
     """
 
     def __init__(

@@ -15,8 +15,7 @@ from agent.settings import Settings
 def set_up(folder: ExperimentFolder, key: Key, member: RunSpec, settings: Settings) -> RunSpec:
     """Return what a member is asked for with a task; no limit is above the operator's.
 
-    What the member sets goes before what the suite says, whose limits are those of the paper. Each
-    further repetition has the next seed, or a fixed one would make all of them alike.
+    The member goes before the suite; each repetition has the next seed, to differ from the others.
     """
     task, _, repetition = key
     asked = replace(member, task=folder.tasks[task].text)

@@ -136,10 +136,7 @@ class Suite(SuiteDescription):
     repetitions: int = 1
 
     def first(self, count: int) -> "Suite":
-        """Return the suite with at most ``count`` tasks, evenly from all groups.
-
-        The paper takes the same number of tasks from each subject or subtask.
-        """
+        """Return the suite with at most ``count`` tasks, evenly from all groups as in the paper."""
         groups: dict[str, list[EvalTask]] = {}
         for task in self.tasks:
             groups.setdefault(task.group, []).append(task)

@@ -24,14 +24,19 @@ _FOLDERS = ("input", "output")
 
 def describe_inputs(workspace: Workspace) -> tuple[DataFile, ...]:
     """Return the input files of a workspace with their hashes; there must be no other files."""
-    others = [entry.name for entry in workspace.list(ROOT) if entry.name not in _FOLDERS]
-    if others or (_has(workspace, "output") and workspace.list(RelPath("output"))):
+    names = [entry.name for entry in workspace.list(ROOT)]
+    others = [name for name in names if name not in _FOLDERS]
+    if others or ("output" in names and workspace.list(RelPath("output"))):
         name = RelPath(others[0]).display if others else "output"
         raise WorkspaceError(
             f"Only files in input/ are given to the members of a comparison. Move “{name}” there, "
             "or remove it."
         )
-    return tuple(_describe(workspace, path) for path in list_inputs(workspace))
+    found = list[DataFile]()
+    for path in list_inputs(workspace):
+        with workspace.open_read(RelPath(f"{INPUT_FOLDER}/{path}")) as file:
+            found.append(hash_input(file, path))
+    return tuple(found)
 
 
 def hash_input(file: BinaryIO, path: RelPath) -> DataFile:
@@ -68,15 +73,6 @@ def _checked(file: BinaryIO, expected: DataFile) -> Iterator[bytes]:
         yield chunk
     if digest.hexdigest() != expected.sha256:
         raise WorkspaceError(f"The input “{expected.path}” changed while it was copied.")
-
-
-def _describe(workspace: Workspace, path: RelPath) -> DataFile:
-    with workspace.open_read(RelPath(f"{INPUT_FOLDER}/{path}")) as file:
-        return hash_input(file, path)
-
-
-def _has(workspace: Workspace, name: str) -> bool:
-    return any(entry.name == name for entry in workspace.list(ROOT))
 
 
 def _text_of(path: RelPath) -> str:

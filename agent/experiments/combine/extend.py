@@ -114,8 +114,3 @@ def suites_of(folder: ExperimentFolder) -> dict[str, Suite]:
         known = found.get(info.name) or Suite(**info.description)
         found[info.name] = replace(known, tasks=(*known.tasks, task))
     return found
-
-
-def is_judged(definition: Experiment) -> bool:
-    """Whether answers of a suite are decided by a judge."""
-    return any(suite.scorer == "judge" for suite in definition.suites)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from agent.errors import UsageError
-from agent.experiments.combine.extend import is_judged, suites_of
+from agent.experiments.combine.extend import suites_of
 from agent.experiments.experiment import MAX_LABEL, MAX_MEMBERS, Experiment, Judge, Member, check
 from agent.experiments.folder import ExperimentFolder
 from agent.experiments.members import complete
@@ -130,7 +130,10 @@ def _without_automatic(folder: ExperimentFolder) -> list[Member]:
 
 def _judge_of(folders: Sequence[ExperimentFolder]) -> Judge | None:
     """Return the judge of all; refuse different ones."""
-    found = [each.definition.judge for each in folders if is_judged(each.definition)]
+    found = [
+        each.definition.judge for each in folders
+        if any(suite.scorer == "judge" for suite in each.definition.suites)
+    ]  # fmt: skip
     if any(replace(each, base_url="") != replace(found[0], base_url="") for each in found
            if each and found[0]):  # fmt: skip
         raise UsageError("The answers were decided by different judges. Their scores differ.")

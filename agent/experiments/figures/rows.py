@@ -20,10 +20,8 @@ speed = "{:.2f}×".format  # how many times as much
 class Row:
     """A measure of a run.
 
-    Attributes:
-        whole: Of a share: what the value is a part of; its mean is a share of all runs together.
-        sandbox: Whether only runs in a sandbox have it.
-        reported: Whether the endpoint reports it; ``count`` is its name in ``RunMetrics.partial``.
+    ``whole``: what a share is a part of, over all runs together; ``sandbox``: only runs in one have
+    it; ``reported`` by the endpoint, under the name ``count`` in ``RunMetrics.partial``.
     """
 
     key: str

@@ -49,7 +49,10 @@ def comparison_table(
     characters: int | None = None,
 ) -> list[Group]:
     """Return the groups of rows; ``characters`` are those of all documents' texts, if known."""
-    outcome = _outcome_rows(comparison, members)
+    outcome = [
+        make_row("status", "Ended", [_status_cell(runs) for runs in members]),
+        make_row("answer", "Answer (most frequent)", _answer_cells(comparison, members)),
+    ]
     if comparison.expected is not None:
         outcome += _score_rows(comparison, members, figures)
     means = [Means([run for run in runs if run.counts]) for runs in members]
@@ -120,13 +123,6 @@ def _limits(comparison: Experiment, index: int, runs: Sequence[Outcome]) -> dict
     applied = next((run.metrics.limits for run in runs if run.metrics.limits), {})
     known = {_LIMITS[name]: value for name, value in applied.items() if name in _LIMITS}
     return {"maxSteps": member.max_steps, **known, "maxTokens": member.max_tokens}
-
-
-def _outcome_rows(comparison: Experiment, members: Members) -> list[dict[str, Any]]:
-    return [
-        make_row("status", "Ended", [_status_cell(runs) for runs in members]),
-        make_row("answer", "Answer (most frequent)", _answer_cells(comparison, members)),
-    ]
 
 
 def _status_cell(runs: Sequence[Outcome]) -> Cell:

@@ -1,7 +1,4 @@
-"""The suites of the paper's six domains, from the authors' data or a packaged sample.
-
-A sample has a few tasks of this project's own, in the form in which the authors publish theirs.
-"""
+"""The suites of the paper's six domains, from the authors' data or a sample of our own tasks."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -48,16 +45,9 @@ def describe(name: str) -> Suite:
 
 
 def load(name: str, path: Path | None = None) -> Suite:
-    """Load a suite.
+    """Load a suite from the authors' data, a file or folder, or the packaged sample (None).
 
-    Args:
-        path: The authors' data, or the paper's own benchmark (``suites.benchmark``), a file or
-            folder; None for the packaged sample. Any file can be read, so take it from the
-            operator only, never from a remote user.
-
-    Raises:
-        TaskError: There is no such suite, or its data is missing or invalid; the text names the
-            file, the line and the field.
+    Any file can be read, so take a path from the operator only, never from a remote user.
     """
     suite = describe(name)
     files = [] if path is None else benchmark.find_files(name, path)
