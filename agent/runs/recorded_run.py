@@ -234,7 +234,7 @@ class RecordedRun(ClosingContext):
         return self.folder.open_workspace(session.sandbox if session else None)
 
     def stop_sandbox(self, *, keep: bool = True) -> None:
-        """Stop the sandbox, which a message restarts, or remove it; close the journal in any case.
+        """Stop the sandbox, which a message restarts, or remove it; then close the journal.
 
         The journal stays open while the end of a round is still to be written to it.
         """

@@ -124,7 +124,10 @@ class Sandbox(Protocol):
         """Return the bytes of a regular file; ``ToolError`` if there are more than ``limit``."""
 
     def write(self, path: str, data: bytes, *, exclusive: bool = False) -> None:
-        """Write atomically, keep the mode, follow a link; ``exclusive`` raises for an old name."""
+        """Write a file atomically; create parents, keep its mode, follow a link.
+
+        With ``exclusive``, an existing name raises ``ToolError``.
+        """
 
     def list_folder(self, path: str, *, depth: int, limit: int) -> list[FolderEntry]:
         """List a folder ``depth`` levels deep, sorted, without hidden names."""

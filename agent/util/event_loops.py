@@ -35,7 +35,7 @@ def submit(coroutine: Coroutine[Any, Any, Result]) -> "Future[Result]":
 
 
 def set_default_thread_pool(loop: asyncio.AbstractEventLoop, name: str, number: int) -> None:
-    """Set a thread pool as a loop's default executor; start all its threads."""
+    """Set a loop's default thread pool; start all threads: a growing number looks like a leak."""
     pool, begun = ThreadPoolExecutor(number, name), threading.Barrier(number)
     for _ in range(number):
         pool.submit(begun.wait)

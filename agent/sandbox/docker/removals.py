@@ -24,7 +24,7 @@ class Removals:
         self._closed = False
 
     def add(self, sandbox_id: str, remove: Callable[[], None]) -> None:
-        """Call ``remove`` in the background, or at once if closed; wait if too many are pending."""
+        """Call ``remove`` in the background, or at once if closed; wait while many are pending."""
         self._room.acquire()
         with self._lock:
             closed = self._closed
