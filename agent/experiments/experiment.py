@@ -178,7 +178,7 @@ class Experiment:
     def baseline_of(self, index: int) -> int:
         """Return the member that a member is compared with, which may be itself.
 
-        In an evaluation: the same model without a sandbox, of the same settings or the nearest ones.
+        In an evaluation: the same model without a sandbox, with the same or the nearest settings.
         Where a model has one of both only, and in comparisons, it is ``baseline``.
         """
         if not self.suites:
