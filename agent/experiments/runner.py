@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 from agent.errors import NoNodeLeft, StudioError
 from agent.experiments.experiment import remaining_seconds
@@ -133,7 +133,7 @@ class Runner:
 
     def _testing(self, members: Sequence[int]) -> None:
         for member in members:
-            self._report_member(member, status="testing")
+            self._report_run((-1, member, 0), "testing")
 
     def _carry_out_one(self, key: Key, schedule: Schedule, stop: Stop) -> None:
         try:
@@ -204,14 +204,11 @@ class Runner:
         answer: str = "",
     ) -> None:
         task, member, repetition = key
-        self._report_member(
-            member, task=task, repetition=repetition, status=status, outcome=outcome, score=score,
-            reason=reason, answer=answer,
-        )  # fmt: skip
-
-    def _report_member(self, member: int, **values: Any) -> None:
-        label = self._members[member].label
-        self._report(Progress(experiment=self._folder.id, member=member, label=label, **values))
+        self._report(Progress(
+            experiment=self._folder.id, task=task, member=member,
+            label=self._members[member].label, repetition=repetition, status=status,
+            outcome=outcome, score=score, reason=reason, answer=answer,
+        ))  # fmt: skip
 
     def _report(self, progress: Progress) -> None:
         with self._lock:

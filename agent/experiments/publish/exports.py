@@ -16,11 +16,9 @@ from agent.experiments.publish.formats import Table, as_csv, as_latex, as_markdo
 from agent.experiments.publish.rows import as_parquet
 
 _DATE = (1980, 1, 1, 0, 0, 0)  # of files in an archive: the same bytes each time
-_CSV, _LATEX, _MARKDOWN = (
-    "text/csv; charset=utf-8", "application/x-tex; charset=utf-8", "text/markdown; charset=utf-8"
-)  # fmt: skip
 _MEDIA_TYPES = {
-    "csv": _CSV, "tex": _LATEX, "md": _MARKDOWN, "json": "application/json",
+    "csv": "text/csv; charset=utf-8", "tex": "application/x-tex; charset=utf-8",
+    "md": "text/markdown; charset=utf-8", "json": "application/json",
     "jsonl": "application/jsonl", "parquet": "application/vnd.apache.parquet",
     "svg": "image/svg+xml", "pdf": "application/pdf", "png": "image/png", "zip": "application/zip",
 }  # fmt: skip
@@ -78,10 +76,6 @@ def _all_tables(description: Description) -> list[Table]:
     return [tables.scores_table(description), tables.table_of(description)]
 
 
-def _codebook(_: Description) -> bytes:
-    return as_csv([("table", "column", "name", "definition"), *codebook()])
-
-
 _Format = Callable[[Description], str | bytes]
 _OF_ALL: dict[str, _Format] = {
     "csv": lambda shown: as_csv(tables.table_rows(shown)),
@@ -93,7 +87,7 @@ _OF_ALL: dict[str, _Format] = {
     "runs.jsonl": _lines,
     "runs.parquet": lambda shown: as_parquet(shown["runs"]),
     "provenance.json": lambda shown: _json(shown["provenance"]),
-    "columns.csv": _codebook,
+    "columns.csv": lambda _: as_csv([("table", "column", "name", "definition"), *codebook()]),
 }
 _OF_EVALUATIONS: dict[str, _Format] = {
     "tasks.csv": lambda shown: as_csv(tables.rows("tasks", tables.results_of_tasks(shown))),

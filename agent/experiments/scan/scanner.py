@@ -64,17 +64,10 @@ def planned(folder: ExperimentFolder, question: Question) -> Question:
     """Return the question, or an identical earlier one, with the runs. Raises ``UsageError``."""
     check(question)
     for each in folder.scans.questions():
-        if _is_same(each, question):
-            runs = tuple(dict.fromkeys((*each.runs, *question.runs)))
-            return replace(each, runs=runs, chosen=question.chosen)
+        asked_now = replace(each, runs=question.runs, chosen=question.chosen)
+        if asked_now == replace(question, id=each.id, at=each.at):
+            return replace(asked_now, runs=tuple(dict.fromkeys((*each.runs, *question.runs))))
     return replace(question, id=random_id(), at=time.time())
-
-
-def _is_same(one: Question, other: Question) -> bool:
-    return all(
-        getattr(one, name) == getattr(other, name)
-        for name in ("text", "kind", "categories", "model", "base_url")
-    )
 
 
 class Scanner:
