@@ -222,7 +222,8 @@ def _answer_in_journal(path: Path, _at: float) -> str:
 def missing(folder: ExperimentFolder, summaries: Summaries) -> list[Key]:
     """Return the (task, member, repetition) that are still to do, in their order.
 
-    Members take turns at each task, so that one that ends early has as many pairs as possible.
+    Stopped and interrupted runs are done again, deleted ones are not. Members take turns at each
+    task, so that an experiment that ends early has as many pairs as possible.
     """
     if folder.definition.from_runs:
         return []

@@ -47,7 +47,8 @@ def describe(name: str) -> Suite:
 def load(name: str, path: Path | None = None) -> Suite:
     """Load a suite from the authors' data, a file or folder, or the packaged sample (None).
 
-    Any file can be read, so take a path from the operator only, never from a remote user.
+    Any file can be read, so take a path from the operator only, never from a remote user. Raises
+    ``TaskError`` for an unknown suite, and missing or invalid data.
     """
     suite = describe(name)
     files = [] if path is None else benchmark.find_files(name, path)
