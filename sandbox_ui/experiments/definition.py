@@ -205,9 +205,7 @@ def _stored_requests(
         if not 0 <= each.index < len(members):
             raise UsageError(f"There is no member with the index {each.index}.")
         given[each.index] = each
-    return [
-        _stored_request(member, given.get(index), settings) for index, member in enumerate(members)
-    ]
+    return [_stored_request(each, given.get(at), settings) for at, each in enumerate(members)]
 
 
 def require_models(

@@ -49,15 +49,11 @@ def keep_inputs(folder: ExperimentFolder, workspace: Workspace) -> None:
     kept = folder.path / INPUTS
     kept.mkdir(mode=0o700)
     for each in folder.definition.inputs:
-        with workspace.open_read(RelPath(f"{INPUT_FOLDER}/{each.path}")) as file:
-            content = _checked(file, each)
-            target = kept / each.sha256
-            if target.exists():
-                for _ in content:
-                    pass
-                continue
-            with target.open("xb") as copy:
-                copy.writelines(content)
+        with (
+            workspace.open_read(RelPath(f"{INPUT_FOLDER}/{each.path}")) as file,
+            (kept / each.sha256).open("wb") as copy,  # of equal files, the same once more
+        ):
+            copy.writelines(_checked(file, each))
 
 
 def discard_inputs(folder: ExperimentFolder) -> None:
