@@ -11,6 +11,7 @@ import argparse
 import io
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -23,7 +24,7 @@ from agent.models import demonstration
 from agent.provisioning.provider import DockerSandboxProvider
 from agent.settings import Settings
 from tests.sandbox_ui.preview.samples import SAMPLES, Sample
-from tests.support.browser.controlled import BROWSERS, MOUNTED, ControlledPage, Open
+from tests.support.browser.controlled import BROWSERS, MOUNTED, ControlledPage, shown
 from tests.support.browser.page_views import VIEWS
 from tests.support.page_states import (
     STATES,
@@ -32,8 +33,8 @@ from tests.support.page_states import (
     serve_scripted,
     set_appearance,
 )
-from tests.support.server import create_app, run_server
-from tests.support.tab import StudioTab, launch_chromium
+from tests.support.server import create_app, run_server, wait_until
+from tests.support.tab import WIDE, StudioTab, launch_chromium
 
 ROOT = Path(__file__).parent.parent
 SCREENSHOTS = ROOT / "screenshots"
@@ -72,16 +73,32 @@ APPEARANCES = (
     Appearance((2560, 1440)), Appearance((390, 844)), Appearance((390, 844), "dark"),
 )  # fmt: skip
 
-ELSEWHERE = (
-    Appearance((1280, 720)), Appearance((1280, 720), "dark"), Appearance((450, 844)),
-)  # fmt: skip
-"""What another browser can be asked for; WebKit's window is not narrower."""
-ADDRESSED = (
+ELSEWHERE = {
+    "firefox": APPEARANCES,
+    "webkit": (
+        *(each for each in APPEARANCES if each.size[0] > each.size[1] and not each.forced),
+        Appearance((450, 974), zoom=115), Appearance((450, 974), "dark", zoom=115),
+    ),
+}  # fmt: skip
+"""What another browser is asked for: WebKit's window is not narrower than 450 pixels."""
+CLICKED = {"settings": "button.settings", "history": "button.history"} | {
+    f"preview_{kind}": f".tree [data-path='input/{samples[0].name}']"
+    for kind, samples in SAMPLES.items()
+}
+"""What shows a state when its address is open."""
+MAIN_STATES = (
     "nothing_yet", "running_a_command", "waiting_for_approval", "failed", "submitted",
-    "demonstration", "playback", "present_end", "comparison_finished", "comparison_presented",
-    "evaluation", "evaluation_presented",
+    "demonstration", "playback", "present_step", "present_end", "comparison_finished",
+    "comparison_presented", "evaluation", "evaluation_presented", "report", *CLICKED,
 )  # fmt: skip
-"""The states that another browser shows by their address, or by `p` to present it."""
+"""The states that another browser shows: by their address, presented, or by one click."""
+KEYS = {"present_step": 4 * "\ue00e"}
+"""What is pressed on stage: PageUp in WebDriver's alphabet."""
+LOADED = """[...document.images].every((each) => each.complete || !each.checkVisibility()
+  || each.getBoundingClientRect().top > innerHeight)"""
+FILES_TAB = ".pane-tabs [data-pane=files]"
+DRAWN = "document.documentElement.dataset.drawn"
+PARTS = ".step, .step-text strong, .round-end, .column, dialog[open] li, tbody tr"
 
 
 def main() -> None:
@@ -98,10 +115,10 @@ def main() -> None:
         if options.readme:
             _make_readme_images(browser)
             return
-        chosen = options.states or (ADDRESSED if options.browser else states)
+        chosen = options.states or (MAIN_STATES if options.browser else states)
         reached = {name: states[name] for name in chosen}
         if options.browser:
-            _take_elsewhere(browser, BROWSERS[options.browser], reached, options.into)
+            _take_elsewhere(browser, options.browser, reached, options.into)
         else:
             _take_screenshots(browser, reached, options.into)
 
@@ -122,6 +139,7 @@ def _preview(sample: Sample, *_others: Sample) -> Reach:
         canvas = studio.page.get_by_role("group", name="Preview").locator(".canvas > *").first
         expect(canvas).to_be_visible()
         expect(studio.page.locator(".preview .waiting")).to_have_count(0)
+        studio.page.locator(FILES_TAB).dispatch_event("click")
 
     return reach
 
@@ -142,45 +160,75 @@ def _take_screenshots(browser: Browser, states: Mapping[str, Reach], folder: Pat
 
 
 def _take_elsewhere(
-    browser: Browser, open_other: Open, states: Mapping[str, Reach], folder: Path
+    browser: Browser, other: str, states: Mapping[str, Reach], folder: Path
 ) -> None:
     """Reach each state in Chromium; another browser opens its address."""
     folder.mkdir(parents=True, exist_ok=True)
+    by_setup: dict[tuple[int, bool], list[Appearance]] = {}
+    for each in ELSEWHERE[other]:
+        by_setup.setdefault((each.zoom, each.forced), []).append(each)
     with (
         tempfile.TemporaryDirectory() as data, serve_scripted(Path(data)) as stage,
-        tempfile.TemporaryDirectory() as profile, open_other(Path(profile)) as page,
+        tempfile.TemporaryDirectory() as profiles, ExitStack() as stack,
     ):  # fmt: skip
+        pages = {
+            setup: stack.enter_context(
+                BROWSERS[other](Path(profiles, str(setup)), setup[0] / 100, forced=setup[1])
+            )
+            for setup in by_setup
+        }
         for name, reach in states.items():
             with open_scripted(browser, stage) as studio:
                 reach(studio, stage)
-                _open_as(page, studio)
-                for each in ELSEWHERE:
-                    page.resize(*each.size)
-                    theme = "document.documentElement.dataset.theme"
-                    page.evaluate(
-                        f"{theme} === {each.scheme!r} || document.querySelector('.theme').click()"
-                    )
-                    page.wait_for(
-                        "!document.getAnimations().some((each) => each instanceof CSSTransition)"
-                    )
-                    _screenshot_path(folder, name, each).write_bytes(page.screenshot())
-            print(name)
-    for each in ELSEWHERE:
+                for setup, page in pages.items():
+                    page.resize(*(side * setup[0] // 100 for side in WIDE))
+                    _open_as(page, studio, name)
+                    for each in by_setup[setup]:
+                        _show_as(page, each)
+                        _screenshot_path(folder, name, each).write_bytes(page.screenshot())
+            print(name, flush=True)
+    for each in ELSEWHERE[other]:
         _save_sheets(folder, each, list(states))
 
 
-def _open_as(page: ControlledPage, studio: StudioTab) -> None:
+def _open_as(page: ControlledPage, studio: StudioTab, name: str) -> None:
     """Open the address of a tab in another browser, and wait until it shows as much."""
     page.goto(studio.page.url)
     page.wait_for(MOUNTED)
-    parts = "document.querySelectorAll('.step, .round-end, .column, .preview img, tbody tr').length"
-    page.wait_for(f"{parts} === {studio.page.evaluate(parts)}")
+    if clicked := CLICKED.get(name):
+        page.wait_for(shown(clicked))
+        page.evaluate(f"document.querySelector({clicked!r}).click()")
     if studio.page.locator("html[data-presenting]").count():
+        _wait_for_parts(page, studio)
         page.evaluate("Element.prototype.requestFullscreen = async () => undefined")
-        page.evaluate("document.activeElement.blur()")
-        page.press("p")
+        buttons = "[...document.querySelectorAll('[aria-keyshortcuts=p]')]"
+        page.evaluate(f"{buttons}.find((each) => each.checkVisibility()).click()")
         page.wait_for("'presenting' in document.documentElement.dataset")
-    page.wait_for("[...document.images].every((each) => each.complete)")
+        if keys := KEYS.get(name):
+            page.wait_for("document.documentElement.dataset.stage === 'end'")
+            page.press(*keys)
+    _wait_for_parts(page, studio)
+    if name.startswith("preview"):
+        page.wait_for(shown(".preview .canvas > *"))
+        page.evaluate(f"document.querySelector({FILES_TAB!r}).click()")  # narrow windows show one
+    page.wait_for("!document.querySelector('.preview .waiting')")
+    page.wait_for(LOADED)
+
+
+def _wait_for_parts(page: ControlledPage, studio: StudioTab) -> None:
+    """Wait until a page has as many parts as a tab, which is as wide: both may be loading."""
+    parts = f"document.querySelectorAll({PARTS!r}).length"
+    wait_until(lambda: page.evaluate(parts) == studio.page.evaluate(parts))
+
+
+def _show_as(page: ControlledPage, appearance: Appearance) -> None:
+    """Give another browser's page its size and theme."""
+    page.resize(*appearance.size)
+    theme = "document.documentElement.dataset.theme"
+    page.evaluate(f"{theme} === {appearance.scheme!r} || document.querySelector('.theme').click()")
+    page.evaluate(f"{DRAWN} = '', requestAnimationFrame(() => ({DRAWN} = 'yes'))")
+    page.wait_for(f"{DRAWN} === 'yes'")  # at this size
+    page.wait_for("!document.getAnimations().some((each) => each instanceof CSSTransition)")
 
 
 def _screenshot_path(folder: Path, name: str, appearance: Appearance) -> Path:

@@ -32,6 +32,7 @@ let changing = Promise.resolve(); // into full screen or out of it
 async function togglePresentation(begin = !isPresenting()) {
   if (begin === isPresenting()) return;
   if (begin) await loadStyles("present/present.css");
+  measureScreen();
   root.toggleAttribute("data-presenting", begin);
   for (const name of ["blank", "resultAlone", "stage"]) delete root.dataset[name];
   if (begin) leaveFocus();
@@ -39,6 +40,12 @@ async function togglePresentation(begin = !isPresenting()) {
   fillScreen();
   emit("presenting", begin);
 }
+
+/** Give the style sheet the window's height in px, which every browser enlarges with zoom; WebKit does not enlarge vh. */
+function measureScreen() {
+  root.style.setProperty("--screen", `${innerHeight}px`);
+}
+addEventListener("resize", () => isPresenting() && measureScreen());
 
 function leaveFocus() {
   left = document.activeElement;

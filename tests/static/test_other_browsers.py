@@ -151,6 +151,15 @@ def test_the_first_demonstration_ends_in_its_page(tmp_path: Path, open_browser: 
         assert page.evaluate("document.querySelector('.outputs iframe').sandbox.value") in (
             "", "allow-scripts",
         )  # fmt: skip
+        page.resize(1280, 720)
+        one_line = (
+            "(each) => each.offsetHeight < 1.8 * parseFloat(getComputedStyle(each).lineHeight)"
+        )
+        page.wait_for(f"({one_line})(document.querySelector('#task textarea'))")
+        page.evaluate("document.querySelector('[aria-keyshortcuts=p]').click()")
+        page.wait_for("document.documentElement.dataset.stage === 'end'")
+        low = "document.elementFromPoint(innerWidth / 2, 0.88 * innerHeight)"
+        page.wait_for(f"{low}?.closest('.pages .frame') !== null")  # it fills the stage
 
 
 @each_browser

@@ -60,3 +60,15 @@ def test_tab_leads_past_an_open_list(stage: Stage) -> None:
     stage.page.get_by_role("combobox", name="Model").focus()
     stage.page.keyboard.press("Tab")
     expect(stage.button("After")).to_be_focused()
+
+
+def test_forced_colours_show_what_is_chosen(stage: Stage) -> None:
+    fields = stage.page.locator("#fields")
+    fields.evaluate("e => document.querySelector('.gradio-container').append(e)")
+    radio = fields.get_by_role("radio", name="All")
+    radio.evaluate("e => e.style.appearance = 'none'")  # as Gradio, whose circle is a background
+    stage.page.emulate_media(forced_colors="active")
+    try:
+        assert radio.evaluate("e => getComputedStyle(e).appearance") == "auto"
+    finally:
+        stage.page.emulate_media(forced_colors="none")

@@ -1,6 +1,6 @@
 """Browsers other than Chromium, each with one page that WebDriver controls."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -21,21 +21,29 @@ class ControlledPage(Protocol):
     def press(self, *keys: str) -> None: ...
     def click(self, selector: str) -> None: ...
     def choose_file(self, selector: str, path: Path) -> None: ...
-    def resize(self, width: int, height: int) -> None: ...
+    def resize(self, width: int, height: int) -> None:
+        """Change the size of the page, in pixels of the screen."""
+        ...
+
     def screenshot(self) -> bytes: ...
 
 
-Open = Callable[[Path], AbstractContextManager[ControlledPage]]
+class Open(Protocol):
+    """Runs a browser: its profile's folder, how far it is zoomed, whether colours are forced."""
+
+    def __call__(
+        self, profile: Path, zoom: float = 1, /, *, forced: bool = False
+    ) -> AbstractContextManager[ControlledPage]: ...
 
 
 @contextmanager
-def _webkit(_profile: Path) -> Iterator[ControlledPage]:
-    with open_webkit() as page:
+def _webkit(_profile: Path, zoom: float = 1, *, forced: bool = False) -> Iterator[ControlledPage]:
+    assert not forced, "WebKit has no forced colours"
+    with open_webkit(zoom) as page:
         yield page
 
 
 BROWSERS: dict[str, Open] = {"firefox": control_firefox, "webkit": _webkit}
-"""How each is run, given a folder for its profile."""
 
 
 def shown(selector: str) -> str:

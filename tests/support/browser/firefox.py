@@ -28,8 +28,8 @@ def open_in_firefox(url: str, profile: Path) -> Iterator[None]:
 class FirefoxPage:
     """A page in Firefox."""
 
-    def __init__(self, socket: WebSocket) -> None:
-        self._socket, self._sent = socket, 0
+    def __init__(self, socket: WebSocket, zoom: float) -> None:
+        self._socket, self._zoom, self._sent = socket, zoom, 0
         self._command("session.new", capabilities={})
         self._context = self._command("browsingContext.getTree")["contexts"][0]["context"]
 
@@ -73,8 +73,8 @@ class FirefoxPage:
         self._command("input.setFiles", context=self._context, element=element, files=[str(path)])
 
     def resize(self, width: int, height: int) -> None:
-        """Change the size of the page, in pixels."""
-        viewport = {"width": width, "height": height}
+        """Change the size of the page, in pixels of the screen."""
+        viewport = {"width": round(width / self._zoom), "height": round(height / self._zoom)}
         self._command("browsingContext.setViewport", context=self._context, viewport=viewport)
 
     def screenshot(self) -> bytes:
@@ -104,8 +104,22 @@ class FirefoxPage:
 
 
 @contextmanager
-def control_firefox(profile: Path) -> Iterator[FirefoxPage]:
+def control_firefox(
+    profile: Path, zoom: float = 1, *, forced: bool = False
+) -> Iterator[FirefoxPage]:
     """Run Firefox under control; skips the test if it is not installed."""
+    profile.mkdir(exist_ok=True)
+    preferences = {  # as on a desktop: without a screen it has no mouse, and paints no scrollbars
+        "layout.css.devPixelsPerPx": str(zoom), "ui.primaryPointerCapabilities": 6,
+        "ui.allPointerCapabilities": 6, "ui.useOverlayScrollbars": 1,
+    }  # fmt: skip
+    if forced:
+        preferences |= {"browser.display.document_color_use": 2, "ui.useAccessibilityTheme": 1}
+    lines = [
+        f"user_pref({json.dumps(name)}, {json.dumps(value)});\n"
+        for name, value in preferences.items()
+    ]
+    (profile / "user.js").write_text("".join(lines))
     with _run(profile, "--remote-debugging-port", "0", "about:blank") as process:
         assert process.stderr
         found = None
@@ -115,7 +129,7 @@ def control_firefox(profile: Path) -> Iterator[FirefoxPage]:
             found = re.search(r"BiDi listening on (ws://\S+)", line)
         socket = WebSocket(f"{found[1]}/session", TIMEOUT_SECONDS)
         try:
-            yield FirefoxPage(socket)
+            yield FirefoxPage(socket, zoom)
         finally:
             socket.close()
 

@@ -1,5 +1,6 @@
 """What is shown of recorded runs: playback, stage, comparisons, evaluations and history."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ from tests.support.models.turns import SUBMIT, Body, Turn, bash
 from tests.support.page_states import ScriptedStudio, submitted
 from tests.support.tab import StudioTab
 
+STEP = re.compile("#step-3$")
 TASK = "How many words are in the file?"
 PASSAGE = (
     "The file has 12 words in three lines. Each of them was counted\n"
@@ -26,6 +28,7 @@ def demonstration(studio: StudioTab, stage: ScriptedStudio) -> None:
     playback(studio, stage)
     studio.button("Live").click()
     expect(studio.timeline.get_by_role("region", name="Answer")).to_be_visible()
+    expect(studio.page).not_to_have_url(STEP)
 
 
 def playback(studio: StudioTab, stage: ScriptedStudio) -> None:
@@ -36,6 +39,7 @@ def playback(studio: StudioTab, stage: ScriptedStudio) -> None:
     while not studio.page.locator("#step-3:not(.later)").is_visible():
         studio.page.get_by_role("button", name="Next step").click()
     expect(studio.page.locator(".pill.past")).to_contain_text("of 6")
+    expect(studio.page).to_have_url(STEP)  # which follows
 
 
 def _present(studio: StudioTab) -> None:
@@ -122,6 +126,17 @@ def history(studio: StudioTab, stage: ScriptedStudio) -> None:
     expect(dialog).to_contain_text("Chart the length of the day")
 
 
+def report(studio: StudioTab, stage: ScriptedStudio) -> None:
+    """The report of a recorded run, opened from the disk."""
+    demonstration(studio, stage)
+    run = studio.page.evaluate("new URLSearchParams(location.search).get('run')")
+    answer = httpx.get(f"{stage.studio_url}/api/runs/{run}/report.html")
+    file = stage.provider.data / "report.html"
+    file.write_bytes(answer.content)
+    studio.page.goto(file.as_uri())
+    expect(studio.page.locator(".round-end")).to_be_visible()
+
+
 def _compare(studio: StudioTab, stage: ScriptedStudio, respond: Callable[[Body], Turn]) -> None:
     stage.respond = respond
     expected = {"kind": "number", "answer": "12"}
@@ -146,5 +161,5 @@ def _count(body: Body) -> Turn:
 VIEWS = (
     demonstration, playback, present_step, present_end, present_passage, follow_up,
     comparison_begun, comparison_finished, comparison_presented, evaluation,
-    evaluation_presented, history,
+    evaluation_presented, history, report,
 )  # fmt: skip

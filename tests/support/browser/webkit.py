@@ -22,8 +22,8 @@ TIMEOUT_SECONDS = 120.0
 class WebKitPage:
     """A page in WebKit."""
 
-    def __init__(self, session: httpx.Client) -> None:
-        self._session = session
+    def __init__(self, session: httpx.Client, zoom: float) -> None:
+        self._session, self._zoom = session, zoom
 
     def goto(self, url: str) -> None:
         self._post("url", url=url)
@@ -51,10 +51,12 @@ class WebKitPage:
         self._post(f"element/{self._find(selector)}/click")
 
     def resize(self, width: int, height: int) -> None:
-        """Change the size of the page, in pixels; the window has bars around it."""
-        bars = self.evaluate("outerHeight - innerHeight")
+        """Change the size of the page, in pixels of the screen; the window has bars around it."""
+        outer, inner = self.evaluate("[outerHeight, innerHeight]")
+        bars = outer - round(inner * self._zoom)
         self._post("window/rect", x=0, y=0, width=width, height=height + bars)
-        self.wait_for(f"innerWidth === {width} && innerHeight === {height}")
+        sizes = f"[innerWidth - {width / self._zoom}, innerHeight - {height / self._zoom}]"
+        self.wait_for(f"{sizes}.every((each) => Math.abs(each) <= 1)")
 
     def screenshot(self) -> bytes:
         """Return what is visible of the page, as PNG."""
@@ -73,7 +75,7 @@ class WebKitPage:
 
 
 @contextmanager
-def open_webkit() -> Iterator[WebKitPage]:
+def open_webkit(zoom: float = 1) -> Iterator[WebKitPage]:
     """Run WebKit's browser; skips the test if a part of it is not installed."""
     browser = next(LIBRARIES.glob("*/webkit2gtk-*/MiniBrowser"), None)
     if browser is None or not shutil.which("WebKitWebDriver") or not shutil.which("Xvfb"):
@@ -81,21 +83,21 @@ def open_webkit() -> Iterator[WebKitPage]:
     options = {"binary": str(browser), "args": ["--automation"]}
     capabilities = {"alwaysMatch": {"webkitgtk:browserOptions": options}}
     with ExitStack() as stack:
-        url = stack.enter_context(_run_driver(stack.enter_context(_run_display())))
+        url = stack.enter_context(_run_driver(stack.enter_context(_run_display()), zoom))
         client = stack.enter_context(httpx.Client(base_url=url, timeout=TIMEOUT_SECONDS))
         answer = client.post("session", json={"capabilities": capabilities})
         assert answer.is_success, answer.text
         session = f"session/{answer.json()['value']['sessionId']}"
         stack.callback(client.delete, session)
         client.base_url = f"{url}/{session}/"
-        yield WebKitPage(client)
+        yield WebKitPage(client, zoom)
 
 
 @contextmanager
 def _run_display() -> Iterator[str]:
     """Run an X server without a screen; yields its name."""
     read, write = os.pipe()
-    command = ["Xvfb", "-displayfd", str(write), "-screen", "0", "1300x900x24", "-nolisten", "tcp"]
+    command = ["Xvfb", "-displayfd", str(write), "-screen", "0", "2600x1800x24", "-nolisten", "tcp"]
     with (
         os.fdopen(read) as name,
         subprocess.Popen(command, pass_fds=[write], stderr=subprocess.DEVNULL) as server,
@@ -108,11 +110,12 @@ def _run_display() -> Iterator[str]:
 
 
 @contextmanager
-def _run_driver(display: str) -> Iterator[str]:
+def _run_driver(display: str, zoom: float) -> Iterator[str]:
     with bind_sockets("127.0.0.1", 0) as (free,):
         port = free.getsockname()[1]
     url = f"http://127.0.0.1:{port}"
     environment = os.environ | {"DISPLAY": display, "NO_AT_BRIDGE": "1"}
+    environment["GDK_DPI_SCALE"] = str(zoom)  # which WebKit adds to the page's zoom
     if os.geteuid() == 0:  # its sandbox needs an ordinary user
         environment["WEBKIT_DISABLE_SANDBOX_THIS_IS_DANGEROUS"] = "1"
     with subprocess.Popen(
