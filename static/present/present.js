@@ -27,6 +27,7 @@ const OF_A_RUN = new Set(["next", "previous", "play", "result"]); // other views
 let left = null; // what had the focus before
 let isLeaving = false; // whether the page itself leaves full screen
 let changing = Promise.resolve(); // into full screen or out of it
+let wanted = false; // whether p was the last key, before what is being opened is there
 
 /** Begin or end the presentation of what is shown. */
 async function togglePresentation(begin = !isPresenting()) {
@@ -76,13 +77,16 @@ const presentable = () => currentRun.started || Boolean(root.dataset.view);
 document.addEventListener(
   "keydown",
   (event) => {
+    wanted = false;
     if (document.querySelector("dialog[open]") || !isPlain(event)) return;
     const { key } = event;
     const target = /** @type {Element} */ (event.target);
     if (isPresenting()) {
       if (!actOn(key, target)) return;
-    } else if (key === "p" && presentable() && !target.closest?.(TYPING)) togglePresentation();
-    else return;
+    } else if (key === "p" && !target.closest?.(TYPING)) {
+      wanted = true;
+      presentWanted();
+    } else return;
     event.preventDefault();
     event.stopImmediatePropagation(); // Escape would stop the run
   },
@@ -103,6 +107,15 @@ function actOn(key, target) {
 
 const isPlain = ({ ctrlKey, metaKey, altKey, isComposing }) => !ctrlKey && !metaKey && !altKey && !isComposing;
 
+/** Present what p was pressed for, once there is something to present. */
+function presentWanted() {
+  if (!wanted || !presentable()) return;
+  wanted = false;
+  togglePresentation(true);
+}
+
+document.addEventListener("pointerdown", () => (wanted = false), true);
+for (const name of ["update", "view"]) on(name, presentWanted);
 on("present", () => togglePresentation());
 on("reset", () => presentable() || togglePresentation(false));
 

@@ -12,15 +12,20 @@ import { source } from "../core/loading/source.js";
 const MIN_INTERVAL_MS = 250; // ms between two requests for a file that keeps changing
 const AGE_REFRESH_MS = 20_000; // ms between updates of the file's displayed age
 
-/** @typedef {{ onMove?: (by: number) => void, onClose?: () => void, changedIn?: (path: string, until: number) => number | undefined }} PreviewHandlers */
+/** @typedef {{ onMove?: (by: number) => void, onClose?: () => void, changedIn?: (path: string, until: number) => number | undefined, keepsLast?: () => boolean }} PreviewHandlers */
 
 export class Preview {
-  /** `onMove(by)` opens the next (1) or previous (-1) file; `changedIn(path, until)` returns the last step up to `until` that changed a file. */
-  constructor(element, { onMove, onClose, changedIn } = /** @type {PreviewHandlers} */ ({})) {
+  /**
+   * `onMove(by)` opens the next file (1) or the previous one (-1); without it there are no arrows.
+   * `changedIn(path, until)` returns the last step up to `until` that changed a file, if any.
+   * `keepsLast()` says whether the last file stays in sight until the next one is loaded.
+   */
+  constructor(element, { onMove, onClose, changedIn, keepsLast } = /** @type {PreviewHandlers} */ ({})) {
     this.element = element;
     this.onMove = onMove;
     this.onClose = onClose;
     this.changedIn = changedIn ?? (() => undefined);
+    this.keepsLast = keepsLast ?? (() => false);
     this.passwords = new Map(); // path → password
     this.name = h("b");
     this.details = h("small", { class: "num" });
@@ -55,14 +60,17 @@ export class Preview {
     this.onClose?.();
   }
 
-  clear() {
+  /** Show nothing; with `keep` the last view stays in sight until the next one is there. */
+  clear(keep = false) {
     this.file?.controller.abort();
-    this.currentView?.close?.();
-    this.currentView = null;
     this.kind = this.chosen = "";
     this.cost.clear();
-    this.canvas.replaceChildren();
     this.tools.replaceChildren();
+    if (keep && this.currentView) return void this.canvas.classList.add("last");
+    this.currentView?.close?.();
+    this.currentView = null;
+    this.canvas.replaceChildren();
+    this.canvas.scrollTop = 0;
   }
 
   /** Show a file, or reload it if it changed: as of `step`, or `compared`: how the step changed it, or how it changed since the step `base`. */
@@ -72,10 +80,9 @@ export class Preview {
     if (same) {
       this.file.entry = entry;
     } else {
-      this.clear();
+      this.clear(this.keepsLast());
       this.path = path;
       this.file = new PreviewFile(this, path, entry, step, compared, base);
-      this.canvas.scrollTop = 0;
     }
     this.name.textContent = this.name.title = this.file.name;
     this.download.href = this.file.address("files", {});

@@ -71,7 +71,8 @@ export function pastText({ kind, step, later, not_kept: notKept }, shownStep) {
   if (later) return `from step ${step}`;
   if (notKept) return "not kept";
   if (kind === "folder" || step === undefined) return "";
-  return step === shownStep ? "changed here" : step ? `step ${step}` : "at the start";
+  if (!step) return "at the start";
+  return step === shownStep ? "changed here" : `step ${step}`;
 }
 
 /** Describe a step's change to a file. */

@@ -30,6 +30,7 @@ class Workspace {
       onMove: (by) => this.tree.step(by),
       onClose: () => this.onPreviewClosed(),
       changedIn: (path, until) => this.tree.marks.changedIn(path, until),
+      keepsLast: isPresenting,
     });
     this.tree = new Tree(root.querySelector(".tree"), {
       onOpen: (path, entry, byUser) => this.showFile(path, entry, byUser),
@@ -148,7 +149,7 @@ class Workspace {
     if (pastStep === this.shownStep) return;
     this.shownStep = pastStep;
     this.root.classList.toggle("past", pastStep !== null);
-    this.asOf.textContent = pastStep === null ? "" : `as it was after step ${pastStep} · read only`;
+    this.asOf.textContent = pastStep === null ? "" : `as it was ${pastStep ? `after step ${pastStep}` : "at the start"} · read only`;
     this.asOf.hidden = pastStep === null;
     await Promise.all([this.tree.showStep(pastStep), isPresenting() ? null : this.showPreviewAt(pastStep)]); // on stage, present/run_stage.js does
     if (pastStep === this.shownStep && !isPresenting()) this.openArrived();

@@ -253,6 +253,12 @@ def test_the_key_p_presents_a_comparison_and_a_run(
     tab.page.keyboard.press("p")
     expect(tab.button("History")).to_be_hidden()
     expect(tab.verdict).to_be_visible()
+    answer = tab.comparison.get_by_text("The file has 12 words.").filter(visible=True)
+    expect(answer.and_(tab.page.locator(":not(.step *)"))).to_have_count(1)
+    expect(tab.comparison.get_by_role("rowheader").filter(visible=True)).to_have_count(0)
+    expect(tab.comparison.locator(".measures td").filter(visible=True)).to_have_count(6)
+    for head in tab.comparison.locator(".head").all():
+        expect(head).to_be_in_viewport()
     tab.page.keyboard.press("Escape")
     expect(tab.button("History")).to_be_visible()
     tab.comparison.get_by_role("link", name="Open this run").nth(1).click()

@@ -104,6 +104,21 @@ def test_a_run_is_presented_step_by_step_beside_what_it_made(stage: Stage) -> No
     expect(stage.page.locator(".onstage")).to_have_count(0)
 
 
+@pytest.mark.parametrize(("pressed", "count"), [("p", 1), ("pj", 0)], ids=["p", "another key"])
+def test_a_run_that_is_still_being_opened_is_presented_when_it_is_there(
+    stage: Stage, pressed: str, count: int
+) -> None:
+    stage.mount(*ALL, run=[])
+    stage.page.evaluate("document.activeElement.blur()")
+    for key in pressed:  # another key takes p back
+        stage.page.keyboard.press(key)
+    presented = stage.page.locator("html[data-presenting]")
+    expect(presented).to_have_count(0)
+    stage.run.add(started(), *step(1, bash("ls"), text="I look."))
+    expect(stage.step(1)).to_contain_text("I look.")
+    expect(presented).to_have_count(count)
+
+
 def test_a_recording_begins_on_stage_with_what_it_was_given(stage: Stage) -> None:
     show_recording(stage, look=Look(size=PROJECTORS[0]))
     keys = stage.page.keyboard
