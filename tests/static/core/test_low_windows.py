@@ -67,6 +67,7 @@ def test_a_whole_step_can_be_read_and_everything_is_reachable(stage: Stage, zoom
         stage.file("output").scroll_into_view_if_needed()
     expect(stage.file("output")).to_be_in_viewport()
     if files.is_visible():
+        assert stage.workspace.evaluate("each => each.offsetWidth") == ZOOMED[zoom][0]
         stage.page.keyboard.press("ArrowLeft")
         expect(stage.page.get_by_role("tab", name="Conversation")).to_be_focused()
     for name in ("Send", "Stop", "Attach files", "Examples", "Settings", "More", "Previous step"):
