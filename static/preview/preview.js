@@ -130,7 +130,7 @@ export class Preview {
     this.showDetails(file);
     const message = nonFileMessage(file.entry);
     if (message) return void this.display({ element: messageView(message) });
-    const done = showProgress(this.currentView ? "Reloading" : "Loading", (words) => file === this.file && this.showWaiting(words));
+    const done = showProgress(this.kind ? "Reloading" : "Loading", (words) => file === this.file && this.showWaiting(words));
     try {
       await this.fetchView(file);
     } catch (error) {

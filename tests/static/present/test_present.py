@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from tests.support.component.accessibility import check_accessible
 from tests.support.component.events import SUBMIT, bash, ended, started, step, step_end
@@ -134,6 +134,34 @@ def test_a_recording_begins_on_stage_with_what_it_was_given(stage: Stage) -> Non
     expect(preview.get_by_role("button", name="Edit")).to_have_count(0)
     keys.press("ArrowRight")
     expect(preview.locator(".header b")).to_have_text("track.py")
+
+
+def test_the_last_file_stays_on_stage_until_the_next_one_is_loaded(stage: Stage) -> None:
+    show_recording(stage, look=Look(size=PROJECTORS[0]))
+    keys, canvas = stage.page.keyboard, stage.page.locator(".preview .canvas")
+    keys.press("p")
+    expect(stage.page.locator("html")).to_have_attribute("data-stage", "end")
+    keys.press("ArrowLeft")
+    expect_step(stage, 6)
+    expect(canvas).to_contain_text("Measures the finished page")
+    box = canvas.bounding_box()
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    stage.page.route(re.compile(r"/view/"), hold)
+    keys.press("ArrowLeft")
+    keys.press("ArrowLeft")
+    expect_step(stage, 4)
+    expect(stage.page.locator(".preview .header b")).to_have_text("journey.html")
+    expect(stage.page.locator(".preview .header .busy")).to_contain_text("Loading")
+    expect(canvas).to_contain_text("Measures the finished page")
+    assert canvas.bounding_box() == box
+    held[-1].continue_()
+    stage.page.unroute(re.compile(r"/view/"), hold)
+    expect(canvas).not_to_contain_text("Measures the finished page")
+    expect(canvas.locator("iframe")).to_be_visible()
 
 
 def test_without_files_the_conversation_fills_the_stage(stage: Stage) -> None:
