@@ -2,8 +2,8 @@
 
 import argparse
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -54,8 +54,10 @@ def run_command(options: argparse.Namespace, settings: Settings) -> int:
     known = (options.resume or output.known_id) if resume else ""
     if not evaluates:
         asked |= {"on_run": output.save_run}
+    at_end = ExitStack()
+    at_end.callback(_move_home, settings)  # in a subfolder, they leave the data folder to the page
     with (
-        _moving_home(settings),
+        at_end,
         output.lock_existing(settings, known) if resume else output.lock_new(settings) as data,
         Studio(replace(settings, warm_sandboxes=0), data=data) as studio,
         placement_on(options.ray, print_line) as placement,
@@ -132,6 +134,7 @@ def merge(options: argparse.Namespace, settings: Settings) -> int:
         raise UsageError(f"{options.evaluations[known.index('')]} holds no evaluation.")
     if output.known_id:
         raise UsageError(f"{options.output} holds results already. Choose another folder.")
+    _move_home(settings)  # the page may have held it when one of them ended
     with (
         output.lock_existing(settings, known[0]) as data,
         Studio(replace(settings, warm_sandboxes=0), data=data) as studio,
@@ -178,15 +181,10 @@ def _values_by_suite(text: str) -> dict[str, str]:
     return {each[1]: text[each.end() : end] for each, end in zip(names, ends, strict=True)}
 
 
-@contextmanager
-def _moving_home(settings: Settings) -> Iterator[None]:
-    """At the end of the block, move the runs to the data folder, unless the page holds it."""
-    # Until then they are in a subfolder, so that the page can lock the data folder.
-    try:
-        yield
-    finally:
-        with suppress(DataFolderLocked), DataFolder(settings.data) as home:
-            move_cli_runs(home.path, BlobStore(home.path / "blobs"))
+def _move_home(settings: Settings) -> None:
+    """Move what commands have left in subfolders to the data folder, unless the page holds it."""
+    with suppress(DataFolderLocked), DataFolder(settings.data) as home:
+        move_cli_runs(home.path, BlobStore(home.path / "blobs"))
 
 
 def _extraction(texts: list[str]) -> Any:

@@ -12,6 +12,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from agent import prompts
 from agent.data_folder import DataFolder
@@ -100,7 +101,8 @@ def bench_context() -> Iterator[BenchContext]:
         Path(tempfile.mkdtemp(prefix="studio-bench-")), client, discovered.url, image
     )
     try:
-        yield context
+        with patch.dict(os.environ, GRADIO_TEMP_DIR=str(context.folder / "gradio")):
+            yield context
     finally:
         context.clean_up()
         client.close()

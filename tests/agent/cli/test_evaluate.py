@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.data_folder import DataFolder
 from agent.experiments import suites
 from tests.agent.cli.conftest import Command
 from tests.support.models.endpoint import Endpoint
@@ -61,7 +62,7 @@ def test_an_evaluation_prints_its_results_and_repeats_infrastructure_errors_alon
 
 
 @pytest.mark.nightly
-def test_an_evaluation_grows_and_is_merged(tmp_path: Path, command: Command) -> None:
+def test_an_evaluation_grows_and_is_merged(tmp_path: Path, data: Path, command: Command) -> None:
     first, second, both = (str(tmp_path / name) for name in ("first", "second", "both"))
     member = ("--member", "plain,model=m,label=First")
     with Endpoint(solve) as endpoint:
@@ -76,7 +77,8 @@ def test_an_evaluation_grows_and_is_merged(tmp_path: Path, command: Command) -> 
         refused = command(endpoint.url, "eval", "merge", first, second, "-o", both)
         assert "not carried out alike: parameters" in refused.stderr
         third = str(tmp_path / "third")
-        assert command(endpoint.url, *options, third).returncode == 0
+        with DataFolder(data):  # as the open page does
+            assert command(endpoint.url, *options, third).returncode == 0
         merged = command(endpoint.url, "eval", "merge", first, third, "-o", both)
         assert merged.returncode == 0, merged.stderr
     stored = json.loads((tmp_path / "both" / "evaluation.json").read_text())
