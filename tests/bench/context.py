@@ -12,7 +12,6 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 from agent import prompts
 from agent.data_folder import DataFolder
@@ -101,8 +100,7 @@ def bench_context() -> Iterator[BenchContext]:
         Path(tempfile.mkdtemp(prefix="studio-bench-")), client, discovered.url, image
     )
     try:
-        with patch.dict(os.environ, GRADIO_TEMP_DIR=str(context.folder / "gradio")):
-            yield context
+        yield context
     finally:
         context.clean_up()
         client.close()

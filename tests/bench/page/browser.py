@@ -16,8 +16,12 @@ _SCRIPT = Path(__file__).with_suffix(".js")
 
 @contextmanager
 def launch_browser(context: BenchContext) -> Iterator[Browser]:
-    """Run Chromium; its profile is in the context's folder."""
-    with patch.dict(os.environ, {"TMPDIR": str(context.folder)}), sync_playwright() as playwright:
+    """Run Chromium; its profile and Gradio's files are in the context's folder."""
+    environment = {
+        "TMPDIR": str(context.folder),
+        "GRADIO_TEMP_DIR": str(context.folder / "gradio"),
+    }
+    with patch.dict(os.environ, environment), sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=LAUNCHER, args=FLAGS)
         try:
             yield browser

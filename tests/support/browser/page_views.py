@@ -54,6 +54,7 @@ def present_step(studio: StudioTab, stage: ScriptedStudio) -> None:
     for _ in range(4):
         studio.page.keyboard.press("PageUp")
     expect(studio.page.locator(".step.onstage")).to_have_attribute("data-step", "3")
+    expect(studio.page.locator(".preview .canvas")).to_contain_text("kept.append(point)")
 
 
 def present_end(studio: StudioTab, stage: ScriptedStudio) -> None:
