@@ -41,8 +41,8 @@ export class Preview {
     this.head = h("div", { class: "header" }, this.name, this.details, this.busy, this.back, this.currentVersion, this.tools);
     if (onMove)
       this.head.append(
-        iconButton("up", "Previous file", () => onMove(-1)),
-        iconButton("down", "Next file", () => onMove(1)),
+        iconButton("up", "Previous file", () => onMove(-1), { class: "quiet icon-button other-file" }),
+        iconButton("down", "Next file", () => onMove(1), { class: "quiet icon-button other-file" }),
       );
     this.head.append(this.download, this.newTab, this.fullScreen);
     if (onClose) this.head.append(iconButton("close", "Close preview", () => this.close()));

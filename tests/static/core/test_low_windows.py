@@ -128,3 +128,15 @@ def test_attached_files_are_one_line_beside_the_tools(stage: Stage, zoom: int) -
     expect(chips.last).to_be_in_viewport()
     expect(stage.button("Run")).to_be_in_viewport(ratio=1)
     check_accessible(stage, "#composer")
+
+
+def test_a_file_can_be_read_below_the_tree_at_200_percent(stage: Stage) -> None:
+    stage.use_routes(LocalRoutes(stage.data))
+    stage.mount(*ALL, run=[started("Map a journey"), ended()], look=Look(size=ZOOMED[200]))
+    table: list[Any] = [{"name": "days.csv", "mimeType": "", "buffer": b"day,km\n3,12.6\n"}]
+    stage.page.get_by_label("Files to attach").set_input_files(table)
+    stage.page.get_by_role("tab", name="Files").click()
+    stage.file("days.csv").click()
+    expect(stage.workspace.locator(".preview")).to_contain_text("12.6")
+    assert height(stage.workspace.locator(".preview .canvas")) >= 120
+    expect(stage.file("days.csv")).to_be_in_viewport(ratio=1)
