@@ -52,8 +52,9 @@ def show_recording(stage: Stage, title: str = "Map a journey", look: Look | None
 def _leave(stage: Stage) -> Iterator[None]:
     """Leave full screen at the end, which the page's next test would have, too."""
     yield
-    stage.page.evaluate("document.fullscreenElement && document.exitFullscreen()")
-    stage.page.wait_for_function("!document.fullscreenElement")
+    stage.page.wait_for_function(  # it may be entered only now
+        "!document.fullscreenElement || document.exitFullscreen().then(() => false)"
+    )
 
 
 def expect_step(stage: Stage, number: int) -> None:
@@ -117,6 +118,8 @@ def test_a_run_that_is_still_being_opened_is_presented_when_it_is_there(
     stage.run.add(started(), *step(1, bash("ls"), text="I look."))
     expect(stage.step(1)).to_contain_text("I look.")
     expect(presented).to_have_count(count)
+    if count:
+        stage.page.wait_for_function("document.fullscreenElement")
 
 
 def test_a_recording_begins_on_stage_with_what_it_was_given(stage: Stage) -> None:
