@@ -218,3 +218,23 @@ def colours(canvas: Locator, part: float = 1) -> int:
         return new Set(new Uint32Array(data.buffer)).size;
     }"""
     return int(canvas.evaluate(script, part))
+
+
+CHANGES = """canvas => {
+  const { width, height } = canvas;
+  const { data } = canvas.getContext("2d").getImageData(0, 0, width, height);
+  const colours = new Uint32Array(data.buffer);
+  return colours.reduce((found, colour, at) => found + (at > 0 && colour !== colours[at - 1]), 0);
+}"""
+"""How often the colour changes from a pixel to the next one."""
+
+
+def test_in_forced_colours_the_parts_differ_by_pattern(stage: Stage) -> None:
+    stage.mount("header", "timeline", run=three_steps())
+    canvas = open_chart(stage).locator("canvas").first
+    expect(canvas).to_be_visible()
+    plain = canvas.evaluate(CHANGES)
+    stage.page.emulate_media(forced_colors="active")
+    stage.wait_until(lambda: bool(canvas.evaluate(CHANGES) > 1.2 * plain))  # lines in the bars
+    stage.page.emulate_media(forced_colors="none")
+    stage.wait_until(lambda: bool(canvas.evaluate(CHANGES) == plain))
