@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator, Route, expect
 
 from agent.events import FileChange
 from tests.support.component.events import SUBMIT, bash, continued, ended, started, step
@@ -251,22 +251,24 @@ def test_results_that_come_late_do_not_replace_newer_ones(stage: Stage) -> None:
     expect(names).to_have_text(["data.bin", "report.md", "table.csv"])
     older = recorded("files_run")["GET results"]
     newer = with_file(older, "table.csv", replaces=True, name="rows.csv")
-    held = ExitStack()
-    asked = len(stage.asked("results"))
-    stage.answer("results", {**older, "inputs": {"files": [], "more": 0, "complete": True}})
-    held.enter_context(stage.hold("results"))
+    asked: list[Route] = []
+
+    def hold(route: Route) -> None:
+        asked.append(route)  # at the server, the browser would wait for the first of two
+
+    stage.page.route("**/results", hold)
     stage.run.change_files("output")
-    stage.wait_until(lambda: len(stage.asked("results")) == asked + 1)
-    stage.answer("results", newer)
-    with stage.hold("results"):
-        stage.run.change_files("output")
-        stage.wait_until(lambda: len(stage.asked("results")) == asked + 2)
+    stage.wait_until(lambda: len(asked) == 1)
+    stage.run.change_files("output")
+    stage.wait_until(lambda: len(asked) == 2)
+    asked[1].fulfill(json=newer)
     expect(names).to_have_text(["data.bin", "report.md", "rows.csv"])
     with stage.page.expect_response("**/results") as late:
-        held.close()
+        asked[0].fulfill(json=older)
     late.value.finished()
     stage.page.evaluate("new Promise(requestAnimationFrame)")  # the page has taken it in
     expect(names).to_have_text(["data.bin", "report.md", "rows.csv"])
+    stage.page.unroute("**/results")
 
 
 def test_an_answer_with_columns_keeps_them_and_wraps_prose(stage: Stage) -> None:
