@@ -80,7 +80,7 @@ class LiveExperiment:
         self._overview: _Overview | None = None
         self.listeners: list[Listener] = [] if listeners is None else listeners
         # Held until the summaries read are taken in: no older ones replace newer ones.
-        self.reading = threading.RLock()
+        self.summaries_lock = threading.RLock()
         self._lock = threading.RLock()
 
     @property

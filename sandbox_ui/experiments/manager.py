@@ -163,7 +163,7 @@ class ExperimentManager:
     def describe(self, experiment: str) -> dict[str, Any]:
         """Return an experiment as JSON values, with all tasks and cells, for its owner."""
         live = self.catch_up(experiment)
-        with live.reading:
+        with live.summaries_lock:
             running = self.is_running(live)
             described = live.describe(self._summaries(live), running=running)
             return described | self._activity(live, described)
@@ -173,7 +173,7 @@ class ExperimentManager:
     ) -> dict[str, Any]:
         """Return an experiment without its tasks and cells; see ``known_overview``."""
         live = self.catch_up(experiment)
-        with live.reading:
+        with live.summaries_lock:
             running = self.is_running(live)
             described = live.known_overview(running=running, fresh=fresh, listed=listed)
             if described is None:
@@ -228,7 +228,7 @@ class ExperimentManager:
         if live.observed is not None:
             running = self.is_running(live)
             places = live.read_further(running=running)
-            with live.reading:
+            with live.summaries_lock:
                 summaries = self._summaries(live, live.runs_at(places))
                 live.refresh(places, summaries, running=running)
         return live
@@ -574,14 +574,14 @@ class ExperimentManager:
 
     def _load(self, live: LiveExperiment, *, running: bool) -> dict[str, Summary | None]:
         """Compute all cells anew; return the summaries of the runs."""
-        with live.reading:
+        with live.summaries_lock:
             summaries = self._summaries(live)
             live.load(summaries, running=running)
             return summaries
 
     def _refresh(self, live: LiveExperiment, places: Collection[Place]) -> None:
         """Compute some cells again, and notify the followers."""
-        with live.reading:
+        with live.summaries_lock:
             summaries = self._summaries(live, live.runs_at(places))
             live.refresh(places, summaries, running=live.folder.id in self._executions)
         live.notify()

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Collection
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +30,13 @@ def test_an_older_description_does_not_replace_a_newer_one(
         answered.wait(60)
         return Turn(text="4")
 
-    with Endpoint(respond) as endpoint:
+    with Endpoint(respond) as endpoint, ExitStack() as stack:
         settings = Settings(data=tmp_path, base_url=endpoint.url, model="m")
         services = Services.from_settings(
             settings, LocalSandboxProvider(tmp_path), previews_at_start=False
         )
         services.open()
+        stack.callback(services.close)
         manager = services.experiments
         request = ComparisonRequest(task="What is 2 + 2?", members=[{"mode": "plain"}] * 2)
         comparison = manager.create(request, OPERATOR)
@@ -69,4 +71,3 @@ def test_an_older_description_does_not_replace_a_newer_one(
         newer.join()
         shown_now = manager.overview(comparison, fresh=False)
         assert statuses(shown_now) == [["answered"], ["answered"]]
-        services.close()
