@@ -222,7 +222,7 @@ def _wait_for_parts(page: ControlledPage, studio: StudioTab) -> None:
 
 
 def _show_as(page: ControlledPage, appearance: Appearance) -> None:
-    """Give another browser's page its size and theme."""
+    """Set the size and theme of another browser's page."""
     page.resize(*appearance.size)
     theme = "document.documentElement.dataset.theme"
     page.evaluate(f"{theme} === {appearance.scheme!r} || document.querySelector('.theme').click()")

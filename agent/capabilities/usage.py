@@ -115,7 +115,7 @@ class CapabilityRates:
 
 
 def rates(usages: Iterable[CapabilityUsage | None]) -> CapabilityRates | None:
-    """Return the rates of a run; None without steps, or if a step's use was not recorded."""
+    """Return a run's rates; None if it has no steps or a step's use was not recorded."""
     known = list(usages)
     recorded = [each for each in known if each is not None]
     if not known or len(recorded) < len(known):

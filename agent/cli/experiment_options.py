@@ -156,7 +156,7 @@ def _scan(options: argparse.Namespace) -> int:
 
 
 def _verify(options: argparse.Namespace) -> int:
-    """Verify an export; return 0 if all its figures are recomputed, 1 with what differs."""
+    """Verify an export; return 0 if every figure is confirmed, or 1 after printing differences."""
     from agent.experiments.publish.verify import (  # imports statistics
         MAX_DIFFERENCES,
         verify,

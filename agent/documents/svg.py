@@ -1,4 +1,4 @@
-"""SVG drawings: their size and what they load; those that repeat elements too often are refused."""
+"""SVG drawings: size and external references; refuses those that repeat elements too often."""
 
 import re
 import zlib

@@ -231,7 +231,7 @@ class Workspace:
             return entry_from_stat(path.name, paths.lstat_below(root, path))
 
     def open_read(self, path: RelPath) -> BinaryIO:
-        """Open a regular file, seekable; ``fallback`` reads those that we may not, up to 64 MB."""
+        """Open a regular file, seekable; ``fallback`` reads up to 64 MB of a forbidden one."""
         with self.open_root(path) as root:
             try:
                 return os.fdopen(paths.open_file(root, path), "rb")

@@ -130,7 +130,7 @@ def selected(description: Mapping[str, Any], chosen: Filter) -> list[str]:
 
 
 def only(description: Mapping[str, Any], kind: str, chosen: Filter) -> dict[str, Any]:
-    """Return an evaluation with the chosen rows; ``UsageError`` for kinds that count all runs."""
+    """Return an evaluation with the chosen runs; ``UsageError`` unless it is for ``runs.*``."""
     if not kind.startswith("runs.") or "cells" not in description:
         raise UsageError("A filter is for the rows of an evaluation’s runs: runs.csv, .jsonl, …")
     wanted = set(selected(description, chosen))

@@ -121,7 +121,7 @@ def _error_status(error: object) -> int | None:
 
 
 def invalid_response_error(endpoint: Endpoint, *, answered_before: bool) -> ModelError:
-    """Return the error for a response that is no answer; temporary if earlier ones were."""
+    """Return the error for a response that is not an answer; temporary after an earlier answer."""
     what = f"The endpoint {endpoint.display_url} sent a response that is not a model's answer"
     if answered_before:
         return ModelUnavailable(f"{what}; a gateway may have lost its server.")

@@ -59,7 +59,7 @@ def connect(
 
 @lru_cache(maxsize=4)
 def is_podman(client: Client) -> bool:
-    """Return whether it is Podman (cached), whose bridge networks reach this machine."""
+    """Return whether the engine is Podman (cached), whose bridge networks reach this machine."""
     with engine_errors("The container engine's name cannot be read"):
         parts = client.version().get("Components") or []
     return any(part.get("Name") == "Podman Engine" for part in parts)

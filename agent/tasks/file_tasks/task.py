@@ -19,7 +19,7 @@ INPUT, OUTPUT = "input/", "output/"
 
 @dataclass(frozen=True, slots=True)
 class FileTaskDraft:
-    """A file task before it is worded; ``content_check`` is for the requested file only."""
+    """A file task without its wording; ``content_check`` checks only the requested file."""
 
     commands: tuple[str, ...]
     content_check: ContentCheck | None = None

@@ -31,7 +31,7 @@ _TAIL_BYTES = 2048
 
 
 def view(file: BinaryIO, request: PreviewRequest) -> Preview:
-    """Return the requested part of a PDF, or ``locked``, and ``wrong`` if a password was given."""
+    """Return the requested part of a PDF, or ``locked``, with ``wrong`` after a wrong password."""
     password = request.options.get("password")
     options = {name: each for name, each in request.options.items() if name != "password"}
     try:
