@@ -73,7 +73,7 @@ def try_defect(defect: Defect, checkout: Path) -> Outcome:
             path.write_text(original)
         if failed:
             again = first_failure(checkout, (failed,))
-            return Outcome(failed, "it fails without the defect, too" if again else "")
+            return Outcome(failed, f"{failed} fails without the defect, too" if again else "")
     return Outcome("", "no test failed")
 
 

@@ -6,6 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
+# The worker cannot read modules any more when ``guess_encoding`` imports these.
+import charset_normalizer  # noqa: F401
+
+import agent.util.charset.short_text  # noqa: F401
 from agent.util.charset.guess import Guess, guess_encoding, normalize_encoding
 
 SAMPLE_BYTES = 64 * 1024  # at the start and at the end

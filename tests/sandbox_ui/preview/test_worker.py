@@ -7,6 +7,7 @@ import signal
 import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -97,15 +98,15 @@ def test_no_state_is_kept_between_previews(service: PreviewService) -> None:
 
 
 def test_the_kinds_import_nothing_after_the_switch_of_user() -> None:
-    confined = PreviewService("tests.sandbox_ui.preview.confined_worker")
-    for kind, samples in SAMPLES.items():
-        good = samples[0]
-        request = PreviewRequest(good.name, len(good.content))
-        assert confined.render(kind, io.BytesIO(good.content), request)
-    content = parquet({"time": pa.array([0], pa.timestamp("us", tz="Europe/Berlin"))})
-    request = PreviewRequest("t.parquet", len(content))
-    shown = confined.render("table", io.BytesIO(content), request).content
-    confined.close()
+    time = parquet({"time": pa.array([0], pa.timestamp("us", tz="Europe/Berlin"))})
+    short, long = "für 5 €\n".encode("cp1252"), "жёлтый\n".encode("koi8_r") * 500
+    files = [(kind, samples[0].name, samples[0].content) for kind, samples in SAMPLES.items()]
+    files += [("text", "short.txt", short), ("text", "long.txt", long), ("table", "long.csv", long)]
+    with closing(PreviewService("tests.sandbox_ui.preview.confined_worker")) as confined:
+        for kind, name, content in files:
+            assert confined.render(kind, io.BytesIO(content), PreviewRequest(name, len(content)))
+        request = PreviewRequest("t.parquet", len(time))
+        shown = confined.render("table", io.BytesIO(time), request).content
     assert b"1970-01-01 01:00:00+01:00" in shown
 
 
