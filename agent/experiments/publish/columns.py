@@ -1,7 +1,10 @@
 """Columns of exports, each defined once: the page, the documentation and the files quote it."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from typing import get_args
+
+from agent.experiments.publish.run_row import CAPABILITIES, RunRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,95 +16,24 @@ class Column:
     definition: str
 
 
-def _capability_columns(parsed: str = "") -> tuple[Column, ...]:
-    """Return the columns of capability use; the first ones' keys begin with ``parsed``."""
-    used = {
-        "external": ("External resources", "used the network or installed packages"),
-        "files": ("File management", "managed files"),
-        "computation": ("Computation", "computed"),
-    }
-    by_patterns = "The same share by the paper’s patterns."
-    return (
-        *(Column(f"{parsed}{key}", title, f"Share of turns that {does}, parsed and observed.")
-          for key, (title, does) in used.items()),
-        *(Column(f"paper_{key}", f"{title}, the paper’s patterns", by_patterns)
-          for key, (title, _) in used.items()),
-    )  # fmt: skip
+RUN_COLUMNS = tuple(Column(each.name, *get_args(each.type)[1:]) for each in fields(RunRow))
+_OF_RUNS = {each.key: each for each in RUN_COLUMNS}
 
 
-RUN_COLUMNS = (
-    Column("task", "Task number", "The task’s place in the experiment, from 0."),
-    Column("task_id", "Task", "The task’s id in its suite."),
-    Column("suite", "Suite", "The suite that the task is from; empty in a comparison."),
-    Column("domain", "Domain", "The suite’s domain, one of the paper’s."),
-    Column("group", "Group", "The part of the suite: a subject, a subtask."),
-    Column("member", "Member number", "The member’s place in the experiment, from 0."),
-    Column("label", "Member", "The member’s name."),
-    Column("model", "Model", "The model that answered; before that, the one asked for."),
-    Column("mode", "Mode", "“sandbox”, or “plain”: without tools, documents in the prompt."),
-    Column("repetition", "Repetition", "From 1."),
-    Column("attempt", "Attempt", "From 1; above 1, the run before it failed or was interrupted."),
-    Column("run", "Run", "The run’s id, under which it opens."),
-    Column("began", "Began", "Start of the run, in seconds since 1970 (UTC)."),
-    Column("outcome", "Outcome",
-           "“right” (score 1), “wrong” (0), “partial” (between), “unscored”, “infrastructure” "
-           "(the engine, the endpoint or the studio failed), “stopped”, “running” or “waiting”. "
-           "Only the first three are in means of scores."),
-    Column("state", "Ended", "How the run ended: submitted, answered, a limit, stopped, failed."),
-    Column("reason", "Reason", "Why it failed, or why the score is what it is."),
-    Column("score", "Score", "The grade of the answer, from 0 to 1; empty if it is not known."),
-    Column("expected", "Expected", "The right answer."),
-    Column("extracted", "Extracted", "What the grader read as the final answer."),
-    Column("answer", "Answer", "What the run answered, at most 20,000 characters of it."),
-    Column("answer_characters", "Characters", "The length of the whole answer."),
-    Column("grader", "Grader", "Check, extraction and version of what graded the answer."),
-    Column("judge", "Judge", "The model that graded it, if one did."),
-    Column("votes", "Votes", "The judge’s votes, 1 for right; empty for one that failed."),
-    Column("prompt_tokens", "Prompt tokens",
-           "Tokens of all requests: each sends the conversation so far again."),
-    Column("cached_tokens", "Cached tokens",
-           "Prompt tokens that the endpoint read from its cache."),
-    Column("cache_written_tokens", "Tokens written to cache",
-           "Prompt tokens that the endpoint stored for later requests."),
-    Column("generated_tokens", "Generated tokens", "Answers with their reasoning."),
-    Column("reasoning_tokens", "Reasoning tokens", "Reasoning within the generated tokens."),
-    Column("environment_tokens", "Environment tokens",
-           "Outputs of commands and messages of the loop, when they were new."),
-    Column("tokens_once", "Tokens once",
-           "First prompt, generated and environment tokens, each once: the paper’s N_total."),
-    Column("largest_prompt", "Largest prompt", "Tokens of the longest request."),
-    Column("tokens_estimated", "Tokens estimated",
-           "Whether a count is an estimate, because the endpoint reports none."),
-    Column("turns", "Turns", "Model turns."),
-    Column("commands", "Commands", "Commands that were executed."),
-    Column("model_seconds", "Seconds in the model", "Seconds in model turns."),
-    Column("sandbox_seconds", "Seconds in the sandbox",
-           "Seconds in commands and file operations; empty in plain mode."),
-    Column("waiting_seconds", "Seconds waiting",
-           "Seconds in the queue, until the sandbox had started, and before repeated requests."),
-    Column("total_seconds", "Seconds", "Seconds from the task to the end, with all waiting."),
-    Column("cost", "Cost", "In the unit of the configured price; empty without one."),
-    *_capability_columns(),
-    Column("marks", "Marks",
-           "What a reader must know: settings that did not reach the model, a cut conversation."),
-    Column("rater_1", "First rater", "Who began to label runs first; empty if nobody did."),
-    Column("label_1", "Label of the first rater", "The rater’s label of the run."),
-    Column("note_1", "Note of the first rater", "The rater’s note on the run."),
-    Column("rater_2", "Second rater", "The other rater; empty if there is none."),
-    Column("label_2", "Label of the second rater", "The rater’s label of the run."),
-    Column("note_2", "Note of the second rater", "The rater’s note on the run."),
-    Column("answers", "Answers",
-           "What models answered to questions about the run, in the order of the questions; see "
-           "the table of answers."),
-)  # fmt: skip
+def _capability_columns() -> Iterator[Column]:
+    """Yield those of a run's capability use; the first ones' keys begin with “parsed”."""
+    for name in CAPABILITIES:
+        yield replace(_OF_RUNS[name], key=f"parsed_{name}")
+    for name in CAPABILITIES:
+        yield _OF_RUNS[f"paper_{name}"]
+
+
 RESULT_COLUMNS = (
     Column("domain", "Domain",
            "“all”: all tasks together (pooled); “mean”: the mean over the domains, each with the "
            "same weight; else one domain."),
     Column("tasks", "Tasks", "Tasks of the domain; of “mean”, domains."),
-    Column("member", "Member number", "The member’s place in the experiment, from 0."),
-    Column("label", "Member", "The member’s name."),
-    Column("mode", "Mode", "“sandbox”, or “plain”: without tools, documents in the prompt."),
+    *map(_OF_RUNS.__getitem__, ("member", "label", "mode")),
     Column("n", "n", "Tasks with a score; of “mean”, domains with one."),
     Column("correct", "Right", "Tasks whose score is above one half."),
     Column("score", "Score",
@@ -157,7 +89,7 @@ RESULT_COLUMNS = (
     Column("throughput", "Throughput",
            "The baseline’s seconds in model and sandbox per run / the member’s: above 1, the "
            "member is faster."),
-    *_capability_columns("parsed_"),
+    *_capability_columns(),
     Column("k", "k", "The k of the columns that follow; empty if no task has several runs."),
     Column("passAt", "pass@k",
            "Probability that at least one of k runs of a task is right, mean over the tasks with k "

@@ -21,7 +21,8 @@ from agent.experiments.folder import ExperimentFolder
 from agent.experiments.outcomes import Summaries
 from agent.experiments.publish.columns import TABLES, definitions
 from agent.experiments.publish.results import results_by_domain
-from agent.experiments.publish.rows import RunRow, to_json, whole_rows
+from agent.experiments.publish.rows import to_json, whole_rows
+from agent.experiments.publish.run_row import RunRow
 from agent.experiments.scan.description import answer_rows
 from agent.installation import commit, version
 from agent.models.parameters import BY_NAME

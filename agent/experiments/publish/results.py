@@ -21,7 +21,7 @@ from agent.experiments.figures.statistics import (
     permutation_p,
 )
 from agent.experiments.folder import ExperimentFolder
-from agent.experiments.publish.rows import RunRow
+from agent.experiments.publish.run_row import CAPABILITIES, RunRow
 from agent.grading.checks import CHECKS, Check
 
 ALL, MEAN = "all", "mean"  # all tasks together, and the mean over the domains
@@ -33,7 +33,6 @@ _MEANS = {
 }  # fmt: skip
 _PASS_K = 3  # the k of a comparison's pass@k
 METHODS = {"parsed": "", "paper": "paper_"}
-CAPABILITIES = ("external", "files", "computation")
 
 
 @dataclass

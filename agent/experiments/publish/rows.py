@@ -3,7 +3,7 @@
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -12,94 +12,14 @@ from pydantic import TypeAdapter
 
 from agent.experiments.experiment import Member
 from agent.experiments.folder import ExperimentFolder
-from agent.experiments.outcomes import (
-    DONE,
-    Cell,
-    Outcome,
-    OutcomeName,
-    Summaries,
-    cells_of,
-    whole_answer,
-)
+from agent.experiments.outcomes import Cell, Outcome, Summaries, cells_of, whole_answer
 from agent.experiments.publish.columns import RUN_COLUMNS
+from agent.experiments.publish.run_row import RunRow
 from agent.experiments.reading.labels import LabelEntry
 from agent.experiments.scan.description import value_of
 from agent.experiments.suite import EvalTask
 
 MAX_ANSWER = 20_000  # characters
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunRow:
-    """One run; ``columns.RUN_COLUMNS`` defines the fields. None stands for unknown."""
-
-    task: int
-    task_id: str
-    suite: str = ""
-    domain: str = ""
-    group: str = ""
-    member: int
-    label: str
-    model: str
-    mode: str
-    repetition: int
-    attempt: int = 1
-    run: str
-    began: float | None = None
-    outcome: OutcomeName
-    state: str = ""
-    reason: str = ""
-    score: float | None = None
-    expected: str = ""
-    extracted: str = ""
-    answer: str = ""
-    answer_characters: int = 0
-    grader: str = ""
-    judge: str = ""
-    votes: tuple[float | None, ...] = ()
-    prompt_tokens: int | None = None
-    cached_tokens: int | None = None
-    cache_written_tokens: int | None = None
-    generated_tokens: int | None = None
-    reasoning_tokens: int | None = None
-    environment_tokens: int | None = None
-    tokens_once: int | None = None
-    largest_prompt: int | None = None
-    tokens_estimated: bool | None = None
-    turns: int | None = None
-    commands: int | None = None
-    model_seconds: float | None = None
-    sandbox_seconds: float | None = None
-    waiting_seconds: float | None = None
-    total_seconds: float | None = None
-    cost: float | None = None
-    external: float | None = None
-    files: float | None = None
-    computation: float | None = None
-    paper_external: float | None = None
-    paper_files: float | None = None
-    paper_computation: float | None = None
-    marks: tuple[str, ...] = ()
-    rater_1: str = ""
-    label_1: str = ""
-    note_1: str = ""
-    rater_2: str = ""
-    label_2: str = ""
-    note_2: str = ""
-    answers: tuple[str, ...] = ()
-
-    @property
-    def is_done(self) -> bool:
-        """Whether it ended with a result of the model's."""
-        return self.outcome in DONE and self.outcome != "infrastructure"
-
-    @property
-    def is_right(self) -> bool:
-        """Whether the answer is right; of a judge, by most of its votes."""
-        least = 0.5 + 1e-9 if self.grader.startswith("judge/") else 1.0
-        return self.score is not None and self.score >= least
-
-
 _FIGURES = (
     "prompt_tokens", "cached_tokens", "cache_written_tokens", "generated_tokens",
     "reasoning_tokens", "environment_tokens", "tokens_once", "largest_prompt", "commands",

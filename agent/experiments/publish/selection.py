@@ -6,7 +6,7 @@ from math import dist
 from statistics import fmean, pstdev
 
 from agent.experiments.outcomes import SCORED
-from agent.experiments.publish.rows import RunRow
+from agent.experiments.publish.run_row import RunRow
 
 OF_A_KIND = 5  # runs of each kind of a domain
 _FEATURES = (

@@ -7,14 +7,9 @@ from typing import Any
 
 from agent.experiments.publish.columns import TABLES, definitions
 from agent.experiments.publish.formats import Row, Table
-from agent.experiments.publish.results import (
-    ALL,
-    CAPABILITIES,
-    MEAN,
-    METHODS,
-    results_by_task,
-)
+from agent.experiments.publish.results import ALL, MEAN, METHODS, results_by_task
 from agent.experiments.publish.rows import from_json
+from agent.experiments.publish.run_row import CAPABILITIES
 from agent.util.text import plural
 
 Description = Mapping[str, Any]

@@ -17,7 +17,8 @@ from agent.experiments.outcomes import OUTCOMES, SCORED, outcome_of_score
 from agent.experiments.publish.exports import export, kind_of, kinds
 from agent.experiments.publish.publication import results_of
 from agent.experiments.publish.results import ALL, results_of_repetitions, score_of
-from agent.experiments.publish.rows import RunRow, from_json, from_parquet, to_json
+from agent.experiments.publish.rows import from_json, from_parquet, to_json
+from agent.experiments.publish.run_row import RunRow
 from agent.experiments.reading.labels import agreement
 from agent.experiments.suite import DataFile
 from agent.experiments.suites import data_of

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from agent.experiments.publish.rows import RunRow
+from agent.experiments.publish.run_row import RunRow
 from agent.experiments.publish.selection import chosen_runs
 
 
