@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from agent.experiments.document_sizes import documents_to_json
 from agent.experiments.experiment import Experiment, Judge, Member, SuiteInfo, varying_fields
+from agent.experiments.figures.measures import Means
 from agent.experiments.figures.table import (
     Figures,
     comparison_table,
@@ -25,6 +26,7 @@ from agent.experiments.publish.results import (
     results_of_repetitions,
 )
 from agent.experiments.publish.rows import rows_of
+from agent.experiments.publish.run_row import RunRow
 from agent.experiments.reading.filters import (
     failure_of,
     fields_to_json,
@@ -73,16 +75,16 @@ def describe(
         for index in range(len(definition.members))
     ]
     baselines = [definition.baseline_of(index) for index in range(len(definition.members))]
-    rows, questions = rows_of(folder, cells), questions_to_json(folder)
+    rows, questions = list(rows_of(folder, cells)), questions_to_json(folder)
     if definition.suites:
         domains = [suite.domain for suite in folder.suite_of]
         results = results_by_domain(rows, domains, baselines)
-        shown = _evaluation(folder, cells, results, baselines)
+        shown = _evaluation(folder, cells, rows, results, baselines)
         shown["filters"] += fields_of(questions)
     else:
         check = definition.expected.kind if definition.expected else None
         results = results_of_repetitions(rows, definition.repetitions, baselines, check)
-        shown = _comparison(folder, runs, results[0]["members"], running)
+        shown = _comparison(folder, runs, rows, results[0]["members"], running)
     members = [
         _member_to_json(index, member, [each.summary for each in runs[index] if each.summary])
         for index, member in enumerate(definition.members)
@@ -96,24 +98,15 @@ def describe(
         "state": _state(folder, summaries, running=running),
         "baseline": definition.baseline,
         "repetitions": definition.repetitions,
-        "counts": counts_of(definition, Counter(run.outcome for each in runs for run in each)),
+        "counts": counts_of(definition, Counter(row.outcome for row in rows)),
         "results": results,
         "raters": list(folder.labels.raters),
         "labels": folder.labels.names,
-        "agreement": _agreement(folder, runs),
+        "agreement": agreement(folder.labels.raters, ((row.label_1, row.label_2) for row in rows)),
         "questions": questions,
         **shown,
         "members": [each | more for each, more in zip(members, shown["members"], strict=True)],
     }
-
-
-def _agreement(
-    folder: ExperimentFolder, runs: Sequence[Sequence[Outcome]]
-) -> dict[str, Any] | None:
-    if len(folder.labels.raters) != 2:
-        return None
-    labels = ([label.label for label in run.labels] for each in runs for run in each)
-    return agreement(folder.labels.raters, ((one, other) for one, other in labels))
 
 
 def for_readers(description: Mapping[str, Any]) -> dict[str, Any]:
@@ -185,11 +178,17 @@ def _judge_to_json(judge: Judge) -> dict[str, Any]:
 def _comparison(
     folder: ExperimentFolder,
     runs: Sequence[Sequence[Outcome]],
+    rows: Sequence[RunRow],
     figures: Sequence[Figures],
     running: bool,
 ) -> dict[str, Any]:
     comparison = folder.definition
     members = [[run for run in each if not run.deleted] for each in runs]
+    ended = {run.entry.run for each in runs for run in each if run.counts}
+    means = [
+        Means([row for row in rows if row.member == index and row.run in ended])
+        for index in range(len(members))
+    ]
     inputs = documents_to_json(folder, members)
     known = [each.get("characters") for each in inputs]
     characters = sum(each or 0 for each in known) if known and None not in known else None
@@ -207,8 +206,8 @@ def _comparison(
             | {"unequal": unequal[index]}
             for index, each in enumerate(runs)
         ],
-        "verdict": verdict_of(comparison, members, figures),
-        "table": comparison_table(comparison, members, figures, characters),
+        "verdict": verdict_of(comparison, members, figures, means),
+        "table": comparison_table(comparison, members, figures, means, characters),
     }  # fmt: skip
 
 
@@ -247,11 +246,12 @@ def _run_to_json(comparison: Experiment, run: Outcome, running: bool) -> dict[st
 def _evaluation(
     folder: ExperimentFolder,
     cells: Sequence[Sequence[Cell]],
+    rows: Sequence[RunRow],
     results: list[dict[str, Any]],
     baselines: Sequence[int],
 ) -> dict[str, Any]:
     definition, judge = folder.definition, folder.definition.judge
-    tables = tables_by_domain(folder, cells, results)
+    tables = tables_by_domain(definition, rows, results)
     prompts = dict.fromkeys(
         suite.judge_prompt for suite in definition.suites if suite.scorer == "judge"
     )

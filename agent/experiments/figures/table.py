@@ -4,7 +4,7 @@ An unknown number is shown as “not reported” or “–”, never as 0.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
 
@@ -16,12 +16,11 @@ from agent.experiments.document_sizes import (
     was_cut,
 )
 from agent.experiments.experiment import Experiment
-from agent.experiments.figures.rows import GROUPS, Better, Means, Row, integer, speed
+from agent.experiments.figures.measures import GROUPS, Better, Means, Measure, integer, speed
 from agent.experiments.figures.word_differences import word_differences
-from agent.experiments.folder import ExperimentFolder
-from agent.experiments.outcomes import DONE, Outcome, most_frequent_answer
-from agent.experiments.outcomes import Cell as TaskCell
-from agent.experiments.publish.results import ALL
+from agent.experiments.outcomes import Outcome, most_frequent_answer
+from agent.experiments.publish.results import ALL, MEAN
+from agent.experiments.publish.run_row import RunRow
 from agent.grading.checks import CHECKS
 from agent.util.text import plural
 
@@ -46,6 +45,7 @@ def comparison_table(
     comparison: Experiment,
     members: Members,
     figures: Sequence[Figures],
+    means: Sequence[Means],
     characters: int | None = None,
 ) -> list[Group]:
     """Return the groups of rows; ``characters`` are those of all documents' texts, if known."""
@@ -55,7 +55,6 @@ def comparison_table(
     ]
     if comparison.expected is not None:
         outcome += _score_rows(comparison, members, figures)
-    means = [Means([run for run in runs if run.counts]) for runs in members]
     answered = [bool(most_frequent_answer(runs)[1]) for runs in members]
     groups = _mean_groups(comparison, means, answered)
     if characters is not None:
@@ -67,17 +66,18 @@ def comparison_table(
 
 
 def tables_by_domain(
-    folder: ExperimentFolder, cells: Sequence[Sequence[TaskCell]], results: Sequence[Figures]
+    evaluation: Experiment, rows: Iterable[RunRow], results: Sequence[Figures]
 ) -> dict[str, list[Group]]:
     """Return the groups of rows of all tasks and of each domain; what a cell lacks is empty."""
-    rows: dict[str, list[Sequence[TaskCell]]] = {ALL: list(cells)}
-    for suite, row in zip(folder.suite_of, cells, strict=True):
-        rows.setdefault(suite.domain, []).append(row)
-    tables, known = dict[str, list[Group]](), [each for each in results if each["domain"] in rows]
-    for found in known:
-        each = rows[found["domain"]]
-        same = tables.get(ALL) if len(each) == len(cells) else None
-        tables[found["domain"]] = same or _domain_table(folder.definition, each, found["members"])
+    ended = [row for row in rows if row.is_done]
+    tables = dict[str, list[Group]]()
+    for found in results:
+        domain = found["domain"]
+        if domain == MEAN:
+            continue
+        same = tables.get(ALL) if found["tasks"] == evaluation.task_count else None
+        of_domain = [row for row in ended if domain in (ALL, row.domain)]
+        tables[domain] = same or _domain_table(evaluation, of_domain, found["members"])
     return tables
 
 
@@ -87,15 +87,13 @@ def is_binary(definition: Experiment) -> bool:
 
 
 def _domain_table(
-    evaluation: Experiment, rows: Sequence[Sequence[TaskCell]], figures: Sequence[Figures]
+    evaluation: Experiment, rows: Sequence[RunRow], figures: Sequence[Figures]
 ) -> list[Group]:
-    runs = [[run for row in rows for run in row[at].runs] for at in range(len(figures))]
     means = [
-        Means([run for run in each if run.outcome in DONE and run.outcome != "infrastructure"],
-              interval=False)
-        for each in runs
-    ]  # fmt: skip
-    groups = _mean_groups(evaluation, means, [bool(each.runs) for each in means])
+        Means([row for row in rows if row.member == at], interval=False)
+        for at in range(len(figures))
+    ]
+    groups = _mean_groups(evaluation, means, [bool(each.rows) for each in means])
     speeds = [
         make_cell(NONE if value is None else speed(value), value=value)
         for value in (each["throughput"] for each in figures)
@@ -244,19 +242,19 @@ def _mean_groups(
     return groups
 
 
-def _mean_cell(spec: Row, means: Means, mode: str) -> Cell:
-    found, runs = means[spec.key], means.runs
+def _mean_cell(spec: Measure, means: Means, mode: str) -> Cell:
+    found, rows = means[spec.key], means.rows
     if spec.sandbox and mode == "plain":
         return make_cell(NONE)
     if found is None:
         return make_cell(NOT_REPORTED if spec.reported and means.asked else NONE)
     notes, estimated = [], spec.reported and means.estimated
-    if found.n < len(runs):
-        notes.append(f"known for {found.n:,} of {plural(len(runs), 'run')}")
+    if found.n < len(rows):
+        notes.append(f"known for {found.n:,} of {plural(len(rows), 'run')}")
     if estimated:
         notes.append("estimated: the endpoint reports no counts")
     if spec.key == "outputs":
-        notes += [", ".join(_output_names(runs))]
+        notes += [", ".join(_output_names(rows))]
     if missing := means.missing[spec.count]:
         notes.append(f"at least: not reported by {plural(missing, 'step')}")
     return make_cell(
@@ -266,10 +264,9 @@ def _mean_cell(spec: Row, means: Means, mode: str) -> Cell:
     )  # fmt: skip
 
 
-def _output_names(runs: Sequence[Outcome]) -> list[str]:
+def _output_names(rows: Sequence[RunRow]) -> list[str]:
     """Return the names of the files that most runs handed back."""
-    names = Counter(name.removeprefix("output/") for run in runs
-                    for name in run.metrics.output_names)  # fmt: skip
+    names = Counter(name.removeprefix("output/") for row in rows for name in row.output_names)
     return [unquote(name) for name, _ in names.most_common(_MAX_FILES)]
 
 

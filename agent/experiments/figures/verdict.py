@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from agent.experiments.document_sizes import did_not_fit
 from agent.experiments.experiment import Experiment, Member
-from agent.experiments.figures.rows import ROWS
+from agent.experiments.figures.measures import MEASURES, Means
 from agent.experiments.figures.table import Figures, Members, is_binary
 from agent.experiments.outcomes import most_frequent_answer
 from agent.grading.checks import CHECKS
@@ -15,14 +15,14 @@ _MAX_EXPECTED = 120
 
 
 def verdict_of(
-    comparison: Experiment, members: Members, figures: Sequence[Figures]
+    comparison: Experiment, members: Members, figures: Sequence[Figures], means: Sequence[Means]
 ) -> dict[str, str]:
     """Return the sentence and its details; empty until every member has a result."""
     ended = [[run for run in runs if run.counts] for runs in members]
     if not all(ended):
         return {"text": "", "detail": ""}
     if comparison.expected is None:
-        return _of_unscored(comparison, ended)
+        return _of_unscored(comparison, ended, means)
     return {"text": _of_scores(comparison, ended, figures), "detail": _details(comparison, figures)}
 
 
@@ -71,7 +71,7 @@ def _details(comparison: Experiment, figures: Sequence[Figures]) -> str:
     return " · ".join(parts)
 
 
-def _of_unscored(comparison: Experiment, ended: Members) -> dict[str, str]:
+def _of_unscored(comparison: Experiment, ended: Members, means: Sequence[Means]) -> dict[str, str]:
     answers = [most_frequent_answer(runs)[0] for runs in ended]
     if not any(answers):
         text = "No member gave an answer."
@@ -84,15 +84,15 @@ def _of_unscored(comparison: Experiment, ended: Members) -> dict[str, str]:
     else:
         same = len(set(map(normalized, answers))) == 1
         text = "All members give the same answer." if same else "The answers differ."
-    return {"text": text, "detail": " · ".join(_effort(comparison, ended))}
+    return {"text": text, "detail": " · ".join(_effort(comparison, means))}
 
 
-def _effort(comparison: Experiment, ended: Members) -> list[str]:
+def _effort(comparison: Experiment, means: Sequence[Means]) -> list[str]:
     """Return, for each member, its tokens and its time."""
     parts = []
-    for name, runs in zip(names_of(comparison.members), ended, strict=True):
+    for name, of_member in zip(names_of(comparison.members), means, strict=True):
         tokens, times = (
-            (found := ROWS[key].mean(runs, interval=False)) and ROWS[key].text(found.mean)
+            (found := of_member[key]) and MEASURES[key].text(found.mean)
             for key in ("tokens_once", "total_seconds")
         )
         parts.append(f"{name}: {f'{tokens} tokens' if tokens else 'tokens not reported'}"

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import get_args
 
-from agent.experiments.publish.run_row import CAPABILITIES, RunRow
+from agent.experiments.publish.run_row import CAPABILITIES, PUBLISHED, RunRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,9 @@ class Column:
     definition: str
 
 
-RUN_COLUMNS = tuple(Column(each.name, *get_args(each.type)[1:]) for each in fields(RunRow))
+RUN_COLUMNS = tuple(
+    Column(each.name, *get_args(each.type)[1:]) for each in fields(RunRow) if each.name in PUBLISHED
+)
 _OF_RUNS = {each.key: each for each in RUN_COLUMNS}
 
 

@@ -10,6 +10,7 @@ from functools import cached_property
 from statistics import fmean
 from typing import Any
 
+from agent.experiments.figures.measures import MEASURES
 from agent.experiments.figures.statistics import (
     Estimate,
     PairedDifference,
@@ -25,11 +26,12 @@ from agent.experiments.publish.run_row import CAPABILITIES, RunRow
 from agent.grading.checks import CHECKS, Check
 
 ALL, MEAN = "all", "mean"  # all tasks together, and the mean over the domains
-_MEANS = {
+_MEASURES = {
     "tokensOnce": "tokens_once", "tokensPeak": "largest_prompt", "tokensPrompt": "prompt_tokens",
-    "tokensGenerated": "generated_tokens", "turns": "turns", "seconds": "total_seconds",
+    "tokensGenerated": "generated_tokens", "turns": "steps", "seconds": "total_seconds",
     "modelSeconds": "model_seconds", "sandboxSeconds": "sandbox_seconds",
-    "waitingSeconds": "waiting_seconds", "cost": "cost",
+    "waitingSeconds": "waiting_seconds", "cost": "cost", "environmentTime": "sandbox_share",
+    "environmentTokens": "environment_share",
 }  # fmt: skip
 _PASS_K = 3  # the k of a comparison's pass@k
 METHODS = {"parsed": "", "paper": "paper_"}
@@ -160,7 +162,7 @@ def results_by_task(
                 "score": score,
                 "gain": None if score is None or base is None or member == baseline
                 else score - base,
-                **{name: _mean(getattr(row, _MEANS[name]) for row in ended) for name in costs},
+                **{name: _mean_measure(name, ended) for name in costs},
             })  # fmt: skip
     return found
 
@@ -304,17 +306,14 @@ def _cost(ended: Sequence[RunRow]) -> dict[str, Any]:
     """Return what runs that ended with a result took, as means over them."""
     return {
         "runs": len(ended),
-        **{key: _mean(getattr(row, name) for row in ended) for key, name in _MEANS.items()},
+        **{name: _mean_measure(name, ended) for name in _MEASURES},
         "capabilities": {method: _rates(ended, prefix) for method, prefix in METHODS.items()},
-        "environmentTime": _share(
-            (row.sandbox_seconds, row.model_seconds + row.sandbox_seconds) for row in ended
-            if row.model_seconds is not None and row.sandbox_seconds is not None
-        ),
-        "environmentTokens": _share(
-            (row.environment_tokens, row.tokens_once) for row in ended
-            if row.sandbox_seconds is not None
-        ),
-    }  # fmt: skip
+    }
+
+
+def _mean_measure(name: str, ended: Sequence[RunRow]) -> float | None:
+    found = MEASURES[_MEASURES[name]].mean(ended, interval=False)
+    return found.mean if found else None
 
 
 def _pace(column: Column) -> float | None:
@@ -377,12 +376,6 @@ def _mean_of(results: Sequence[Mapping[str, Any]], name: str) -> float | None:
     values = [result[name] for result in results]
     numbers = all(isinstance(value, int | float) for value in values)
     return fmean(values) if numbers else None
-
-
-def _share(pairs: Iterable[tuple[float | None, float | None]]) -> float | None:
-    known = [(part, whole) for part, whole in pairs if part is not None and whole is not None]
-    total = sum(whole for _, whole in known)
-    return sum(part for part, _ in known) / total if total else None
 
 
 def _rates(ended: Sequence[RunRow], prefix: str) -> dict[str, float] | None:

@@ -3,7 +3,6 @@
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -14,7 +13,7 @@ from agent.experiments.experiment import Member
 from agent.experiments.folder import ExperimentFolder
 from agent.experiments.outcomes import Cell, Outcome, Summaries, cells_of, whole_answer
 from agent.experiments.publish.columns import RUN_COLUMNS
-from agent.experiments.publish.run_row import RunRow
+from agent.experiments.publish.run_row import PUBLISHED, RunRow
 from agent.experiments.reading.labels import LabelEntry
 from agent.experiments.scan.description import value_of
 from agent.experiments.suite import EvalTask
@@ -24,6 +23,8 @@ _FIGURES = (
     "prompt_tokens", "cached_tokens", "cache_written_tokens", "generated_tokens",
     "reasoning_tokens", "environment_tokens", "tokens_once", "largest_prompt", "commands",
     "model_seconds", "sandbox_seconds", "waiting_seconds", "total_seconds", "cost", "marks",
+    "first_token_seconds", "failed_commands", "edits", "pictures", "outputs", "output_names",
+    "peak_memory", "cpu_seconds", "partial",
 )  # fmt: skip
 
 
@@ -54,7 +55,7 @@ def whole_rows(folder: ExperimentFolder, summaries: Summaries) -> Iterator[RunRo
 
 def to_json(rows: Iterable[RunRow]) -> list[dict[str, Any]]:
     """Return rows as JSON values, in the order of the columns."""
-    return [asdict(row) for row in rows]
+    return [{name: getattr(row, name) for name in PUBLISHED} for row in rows]
 
 
 def from_json(values: Any) -> list[RunRow]:
@@ -149,6 +150,7 @@ def _row(run: Outcome, member: Member, about: Mapping[str, Any], answer: str = "
         judge=grade.judge if grade else "",
         votes=tuple(grade.votes) if grade else (),
         tokens_estimated=metrics.estimated if metrics else None,
+        host_count=len(metrics.hosts) if metrics and metrics.hosts is not None else None,
         turns=summary.steps if summary else None,
         **figures,
         **_labels(run.labels),

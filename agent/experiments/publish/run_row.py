@@ -1,7 +1,8 @@
 """A row for a run: all that an experiment's figures are computed from, and what each field is."""
 
-from dataclasses import dataclass
-from typing import Annotated
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Annotated, get_origin
 
 from agent.experiments.outcomes import DONE, OutcomeName
 
@@ -12,7 +13,10 @@ Amount = float | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRow:
-    """One run; each field has its name for people and its definition. None stands for unknown."""
+    """One run; a published field has its name for people and its definition.
+
+    None stands for unknown.
+    """
 
     # fmt: off
     task: Annotated[int, "Task number", "The task’s place in the experiment, from 0."]
@@ -100,6 +104,18 @@ class RunRow:
         "table of answers."] = ()
     # fmt: on
 
+    # What is not published of a run, for the table of measures:
+    first_token_seconds: Amount = None
+    failed_commands: Count = None
+    edits: Count = None
+    pictures: Count = None
+    outputs: Count = None
+    output_names: tuple[str, ...] = ()
+    host_count: Count = None
+    peak_memory: Count = None
+    cpu_seconds: Amount = None
+    partial: Mapping[str, int] = field(default_factory=dict)
+
     @property
     def is_done(self) -> bool:
         """Whether it ended with a result of the model's."""
@@ -110,3 +126,7 @@ class RunRow:
         """Whether the answer is right; of a judge, by most of its votes."""
         least = 0.5 + 1e-9 if self.grader.startswith("judge/") else 1.0
         return self.score is not None and self.score >= least
+
+
+PUBLISHED = tuple(each.name for each in fields(RunRow) if get_origin(each.type) is Annotated)
+"""The fields that exports have, in their order."""

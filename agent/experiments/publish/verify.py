@@ -7,13 +7,13 @@ import zipfile
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 from pydantic import TypeAdapter
 
 from agent.errors import UsageError
-from agent.experiments.outcomes import OUTCOMES, SCORED, outcome_of_score
+from agent.experiments.figures.measures import MEASURES
+from agent.experiments.outcomes import DONE, OUTCOMES, SCORED, outcome_of_score
 from agent.experiments.publish.exports import export, kind_of, kinds
 from agent.experiments.publish.publication import results_of
 from agent.experiments.publish.results import ALL, results_of_repetitions, score_of
@@ -186,7 +186,7 @@ def _of_evaluation(stored: Mapping[str, Any], rows: Sequence[RunRow]) -> Iterato
     yield from _in_values(figures, _results(stored, rows), "results")
     domains = [each["domain"] for each in stored["tasks"]]
     for each in stored["results"]:
-        shown = [row for row in rows if each["domain"] in (ALL, domains[row.task])]
+        shown = [row for row in rows if row.is_done and each["domain"] in (ALL, domains[row.task])]
         yield from _of_measures(each.get("table") or (), shown, f"measures/{each['domain']}")
     counts = Counter(row.outcome for row in rows)
     for name in _COUNTED:
@@ -234,23 +234,24 @@ def _of_comparison(stored: Mapping[str, Any], rows: Sequence[RunRow]) -> Iterato
         rows, stored["repetitions"], [stored["baseline"]] * members, expected and expected["kind"]
     )
     yield from _in_values(stored["results"], results, "results")
-    yield from _of_measures(stored["table"], rows, "table")
+    ended = [row for row in rows if row.outcome in DONE and row.state]  # failed ones, too
+    yield from _of_measures(stored["table"], ended, "table")
 
 
 def _of_measures(
     groups: Sequence[Mapping[str, Any]], rows: Sequence[RunRow], place: str
 ) -> Iterator[str]:
-    """Yield what differs in the measures that are means of a column of runs."""
+    """Yield what differs in the means of measures; results have the scores and the throughput."""
     for line in (line for group in groups for line in group["rows"]):
-        key = {"steps": "turns"}.get(line["key"], line["key"])
-        if key == "score" or key not in RunRow.__slots__:
-            continue  # scores are in the results, the others are not numbers of a run
+        measure = MEASURES.get(line["key"])
+        if measure is None or not measure.is_published:
+            continue
         for member, cell in enumerate(line["cells"]):
             if cell.get("value") is None:
                 continue
-            values = [getattr(row, key) for row in rows if row.member == member and row.is_done]
-            known = [float(value) for value in values if value is not None]
-            for name, value in (("value", fmean(known) if known else None), ("n", len(known))):
+            runs = (row for row in rows if row.member == member)
+            found = measure.mean(runs, interval=False)
+            for name, value in (("value", found and found.mean), ("n", found.n if found else 0)):
                 if not _is_same(cell[name], value):
                     yield f"{place}/{line['key']}/{member}/{name}: {cell[name]}, recomputed {value}"
 

@@ -101,6 +101,16 @@ def test_a_run_that_was_deleted_keeps_its_score(tmp_path: Path) -> None:
     assert missing(folder, {}) == []
 
 
+def test_the_time_of_a_run_that_was_deleted_is_not_known(tmp_path: Path) -> None:
+    folder = create(tmp_path, [sums(2)], members=MEMBERS[:1])
+    known = dict([add(folder, (0, 0, 1), 1.0)])
+    add(folder, (1, 0, 1), 1.0)
+    groups = describe(folder, known)["results"][0]["table"]
+    (total,) = [row for group in groups for row in group["rows"] if row["key"] == "total_seconds"]
+    (cell,) = total["cells"]
+    assert (cell["value"], cell["n"], cell["note"]) == (20.0, 1, "known for 1 of 2 runs")
+
+
 def test_repetitions_of_a_task_are_one_value(tmp_path: Path) -> None:
     folder = create(tmp_path, [sums(3)], repetitions=2, members=MEMBERS[:1])
     summaries = dict(

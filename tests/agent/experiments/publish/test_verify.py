@@ -105,7 +105,10 @@ def test_a_changed_score_of_a_run_is_found_in_all_that_is_computed_from_it(expor
 
 def test_a_comparison_is_recomputed_too(tmp_path: Path) -> None:
     runs = [[write_run(tmp_path, "plain", "9") for _ in range(3)],
-            [write_run(tmp_path, "sandbox", "12") for _ in range(3)]]  # fmt: skip
+            [write_run(tmp_path, "sandbox", "12") for _ in range(2)]]  # fmt: skip
+    runs[1].append(
+        write_run(tmp_path, "sandbox", "", status="failed", reason="The engine is gone.")
+    )
     place = write(
         tmp_path / "out", publish(compare(tmp_path, *runs, expected=TWELVE)), "comparison"
     )
