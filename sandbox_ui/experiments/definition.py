@@ -4,13 +4,13 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from agent.errors import ModelRefused, RunError, UsageError
 from agent.experiments import suites as known_suites
-from agent.experiments.combine.extend import with_members
+from agent.experiments.combine.extend import Grown, grown, with_members
 from agent.experiments.experiment import (
     ExpectedAnswer,
     Experiment,
@@ -19,7 +19,6 @@ from agent.experiments.experiment import (
     check,
 )
 from agent.experiments.folder import ExperimentFolder
-from agent.experiments.members import complete
 from agent.experiments.suite import Suite
 from agent.experiments.suites import presets
 from agent.models import parameters
@@ -35,11 +34,10 @@ from sandbox_ui.auth.user import User
 from sandbox_ui.experiments.request import (
     ComparisonRequest,
     EvaluationRequest,
-    ExpectedRequest,
+    ExperimentRequest,
     ExtendRequest,
     JudgeRequest,
     KeyRequest,
-    Participants,
     ResumeRequest,
     SuiteRequest,
 )
@@ -48,36 +46,126 @@ from sandbox_ui.runs.service import RunRequest, prepare
 _NOT_OF_MEMBERS = ("task", "inputs", "image")
 
 
-def define(
-    request: ComparisonRequest | EvaluationRequest,
-    suites: Sequence[Suite] | None,
+@dataclass(frozen=True, slots=True)
+class Participants:
+    """The members and the judge of an experiment, and the requests that call them, with keys."""
+
+    members: tuple[Member, ...]
+    judge: Judge | None
+    requests: Sequence[RunRequest]
+    judge_request: RunRequest | None
+
+    @classmethod
+    def of(
+        cls,
+        settings: Settings,
+        members: Sequence[Mapping[str, Any]] = (),
+        judge: JudgeRequest | None = None,
+        *,
+        preset: str = "",
+        known: Experiment | None = None,
+        keys: Sequence[KeyRequest] = (),
+        judge_key: str = "",
+    ) -> Self:
+        """Return a known experiment's participants, with their keys, and those asked for."""
+        there = known.members if known else ()
+        added = members_of(members, settings, there)
+        decides = known.judging if known else None
+        url, key = decides.base_url or None if decides else None, judge_key
+        if judge:
+            if decides:
+                raise UsageError(
+                    f"Answers are decided by {decides.model} already. Leave the judge out."
+                )
+            decides = presets.follow_judge(_judge_of(judge, settings), preset)
+            url, key = judge.base_url, judge.api_key
+        return cls(
+            members=(*there, *(member for member, _ in added)),
+            judge=decides,
+            requests=[
+                *_known_requests(there, keys, settings), *(request for _, request in added)
+            ],
+            judge_request=_judge_request(decides, url, key) if decides else None,
+        )  # fmt: skip
+
+    def check(self, text: str, settings: Settings, user: User) -> None:
+        """Check that each member's model and prompt can be used, before any run is started."""
+        for member, asked in zip(self.members, self.requests, strict=True):
+            try:
+                prepare(asked.for_task(text), settings, user)
+            except (RunError, ModelRefused) as error:
+                raise type(error)(f"{member.label}: {error}") from error
+            except InvalidValue as error:
+                raise InvalidValue(error.name, error.why, f"{member.label}: ") from error
+            except UsageError as error:
+                raise UsageError(f"{member.label}: {error}") from error
+
+
+def define_comparison(
+    request: ComparisonRequest, settings: Settings, user: User
+) -> tuple[Experiment, Participants]:
+    """Return a comparison, without inputs, and who takes part."""
+    expected, answer = request.expected, None
+    participants = Participants.of(settings, request.members, expected.judge if expected else None)
+    if expected:
+        given = expected.model_dump(exclude={"judge"})
+        answer = ExpectedAnswer(**given, judge=participants.judge)
+    definition = replace(
+        _defined(request, participants, user), task=request.task.strip(), expected=answer
+    )
+    check(definition)
+    participants.check(definition.task, settings, user)
+    return definition, participants
+
+
+def define_evaluation(
+    request: EvaluationRequest, suites: Sequence[Suite], settings: Settings, user: User
+) -> tuple[Grown, Participants]:
+    """Return an evaluation, and who takes part."""
+    participants = Participants.of(settings, request.members, request.judge, preset=request.preset)
+    definition = replace(
+        _defined(request, participants, user),
+        concurrency=request.at_once, judge=participants.judge,
+    )  # fmt: skip
+    check(definition, suites)
+    participants.check(suites[0].tasks[0].text, settings, user)
+    return Grown(definition, added=suites, suites=suites), participants
+
+
+def _defined(request: ExperimentRequest, participants: Participants, user: User) -> Experiment:
+    """Return what a comparison's and an evaluation's definition share."""
+    return Experiment(
+        members=participants.members, baseline=request.baseline,
+        repetitions=request.repetitions, owner=user.id,
+    )  # fmt: skip
+
+
+def extended(
+    folder: ExperimentFolder,
+    request: ExtendRequest,
+    suites: Sequence[Suite],
+    preset: str,
     settings: Settings,
     user: User,
-) -> tuple[Experiment, Participants]:
-    """Return the definition, without inputs, and the requests of the members and the judge."""
-    members, wanted = members_of(request.members, settings)
-    definition = Experiment(
-        members=members,
-        baseline=request.baseline,
-        repetitions=request.repetitions,
-        owner=user.id,
+) -> tuple[Grown, Participants]:
+    """Return an evaluation as it would be, and who takes part."""
+    participants = Participants.of(
+        settings, request.members, request.judge, preset=preset,
+        known=folder.definition, keys=request.keys, judge_key=request.judge_api_key,
+    )  # fmt: skip
+    participants.check(folder.tasks[0].text, settings, user)
+    return grown(folder, participants.members, suites, participants.judge), participants
+
+
+def continued(
+    folder: ExperimentFolder, request: ResumeRequest, settings: Settings, user: User
+) -> Participants:
+    """Return who takes part when an experiment is continued."""
+    participants = Participants.of(
+        settings, known=folder.definition, keys=request.members, judge_key=request.judge_api_key
     )
-    if isinstance(request, ComparisonRequest):
-        judge = request.expected.judge if request.expected else None
-        expected = _expected_of(request.expected, settings)
-        definition = replace(definition, task=request.task.strip(), expected=expected)
-    else:
-        judge = request.judge
-        stored = judge_of(judge, settings) if judge else None
-        stored = stored and presets.follow_judge(stored, request.preset)
-        definition = replace(definition, concurrency=request.at_once, judge=stored)
-    check(definition, suites)
-    participants = Participants(
-        wanted, _judge_request(definition.judging, judge.base_url, judge.api_key) if judge else None
-    )
-    text = suites[0].tasks[0].text if suites else definition.task
-    require_models(text, definition.members, participants, settings, user)
-    return definition, participants
+    participants.check(folder.tasks[0].text, settings, user)
+    return participants
 
 
 @contextmanager
@@ -125,114 +213,19 @@ def _copy_uploads(workspace: Workspace, folder: Path) -> None:
 
 
 def members_of(
-    requests: Sequence[Mapping[str, Any]], settings: Settings
-) -> tuple[tuple[Member, ...], list[RunRequest]]:
-    """Return labelled members, which no demonstration answers for, and their models' requests."""
+    requests: Sequence[Mapping[str, Any]], settings: Settings, known: Sequence[Member] = ()
+) -> list[tuple[Member, RunRequest]]:
+    """Return the members that are not known, labelled, and the requests that call their models."""
+    if not requests:
+        return []
     parsed = [_parsed(at, each, settings) for at, each in enumerate(requests)]
-    members = complete((member for member, _ in parsed), "")
-    wanted = [
-        _request_of(member, asked.spec.base_url, asked.key)
-        for member, (_, asked) in zip(members, parsed, strict=True)
-    ]
-    return members, wanted
-
-
-def _judge_request(judge: Judge | None, base_url: str | None, key: str) -> RunRequest | None:
-    """Return the request with which a judge is called, at a URL with a query or its own."""
-    if judge is None:
-        return None
-    asked = RunSpec(
-        base_url=base_url, model=judge.model, mode="plain", temperature=judge.temperature,
-        max_tokens=judge.max_tokens,
-    )  # fmt: skip
-    return RunRequest(asked, key)
-
-
-def judge_of(asked: JudgeRequest, settings: Settings) -> Judge:
-    """Return a judge as it is stored. Raises ``StudioError``."""
-    return Judge(**asked.model_dump(exclude={"api_key"}) | {
-        "model": asked.model.strip() or settings.model,
-        "base_url": stored_url(asked.base_url, settings),
-        "right": asked.right.strip(), "wrong": asked.wrong.strip(),
-    })  # fmt: skip
-
-
-def continued(
-    folder: ExperimentFolder, request: ResumeRequest, settings: Settings, user: User
-) -> Participants:
-    """Return the requests with which an experiment is continued."""
-    members, judge = folder.definition.members, folder.definition.judging
-    url = judge.base_url or None if judge else None
-    participants = Participants(
-        _stored_requests(members, request.members, settings),
-        _judge_request(judge, url, request.judge_api_key),
-    )
-    require_models(folder.tasks[0].text, members, participants, settings, user)
-    return participants
-
-
-def extended(
-    folder: ExperimentFolder, request: ExtendRequest, preset: str, settings: Settings, user: User
-) -> tuple[tuple[Member, ...], Judge | None, Participants]:
-    """Return an evaluation's members with those that are new, its judge, and all requests."""
-    known, judge, given = folder.definition.members, folder.definition.judge, request.judge
-    if judge and given:
-        raise UsageError(f"Answers are decided by {judge.model} already. Leave the judge out.")
-    parsed = [_parsed(at, each, settings) for at, each in enumerate(request.members)]
     members = with_members(known, [member for member, _ in parsed])
     bare = [replace(each, label="") for each in known]
     asked = [each for member, each in parsed if replace(member, label="") not in bare]
-    added = [
-        _request_of(member, each.spec.base_url, each.key)
+    return [
+        (member, _request_of(member, each.spec.base_url, each.key))
         for member, each in zip(members[len(known) :], asked, strict=True)
     ]
-    if given:
-        judge = presets.follow_judge(judge_of(given, settings), preset)
-        judging = _judge_request(judge, given.base_url, given.api_key)
-    else:
-        judging = _judge_request(judge, (judge and judge.base_url) or None, request.judge_api_key)
-    participants = Participants([*_stored_requests(known, request.keys, settings), *added], judging)
-    require_models(folder.tasks[0].text, members, participants, settings, user)
-    return members, judge, participants
-
-
-def _stored_requests(
-    members: Sequence[Member], keys: Sequence[KeyRequest], settings: Settings
-) -> list[RunRequest]:
-    """Return the requests of members that are known, with their keys."""
-    given: dict[int, KeyRequest] = {}
-    for each in keys:
-        if not 0 <= each.index < len(members):
-            raise UsageError(f"There is no member with the index {each.index}.")
-        given[each.index] = each
-    return [_stored_request(each, given.get(at), settings) for at, each in enumerate(members)]
-
-
-def require_models(
-    text: str,
-    members: Sequence[Member],
-    participants: Participants,
-    settings: Settings,
-    user: User,
-) -> None:
-    """Check that each member's model and prompt can be used, before any run is started."""
-    for member, asked in zip(members, participants.members, strict=True):
-        try:
-            prepare(asked.for_task(text), settings, user)
-        except (RunError, ModelRefused) as error:
-            raise type(error)(f"{member.label}: {error}") from error
-        except InvalidValue as error:
-            raise InvalidValue(error.name, error.why, f"{member.label}: ") from error
-        except UsageError as error:
-            raise UsageError(f"{member.label}: {error}") from error
-
-
-def stored_url(url: str | None, settings: Settings) -> str:
-    """Return the URL as it is stored: empty for the studio's, and without a query."""
-    url = "" if url is None else url.strip()
-    if not url or same_endpoint(url, settings.base_url):
-        return ""
-    return parse_base_url(url).display_url
 
 
 def _parsed(at: int, asked: Mapping[str, Any], settings: Settings) -> tuple[Member, RunRequest]:
@@ -258,26 +251,51 @@ def _parsed(at: int, asked: Mapping[str, Any], settings: Settings) -> tuple[Memb
     return Member(**values), wanted
 
 
-def _expected_of(asked: ExpectedRequest | None, settings: Settings) -> ExpectedAnswer | None:
-    if asked is None:
-        return None
-    judge = judge_of(asked.judge, settings) if asked.judge else None
-    return ExpectedAnswer(**asked.model_dump(exclude={"judge"}), judge=judge)
-
-
-def _stored_request(member: Member, given: KeyRequest | None, settings: Settings) -> RunRequest:
-    if given is None:
-        return _request_of(member, None, "")
-    url = given.base_url
-    if url is not None and stored_url(url, settings) != member.base_url:
-        raise UsageError(
-            f"{member.label}: this is not the endpoint that was used before, "
-            f"{member.base_url or 'the studio’s'}."
-        )
-    return _request_of(member, url, given.api_key)
+def _known_requests(
+    members: Sequence[Member], keys: Sequence[KeyRequest], settings: Settings
+) -> list[RunRequest]:
+    """Return the requests that call known members' models, at the endpoints that were used."""
+    requests = [_request_of(each, None, "") for each in members]
+    for each in keys:
+        if not 0 <= each.index < len(members):
+            raise UsageError(f"There is no member with the index {each.index}.")
+        member, url = members[each.index], each.base_url
+        if url is not None and stored_url(url, settings) != member.base_url:
+            raise UsageError(
+                f"{member.label}: this is not the endpoint that was used before, "
+                f"{member.base_url or 'the studio’s'}."
+            )
+        requests[each.index] = _request_of(member, url, each.api_key)
+    return requests
 
 
 def _request_of(member: Member, url: str | None, key: str) -> RunRequest:
     """Return the request to a member's model, at a URL with a query or at the stored one."""
     spec = member.spec()
     return RunRequest(spec if url is None else replace(spec, base_url=url), key)
+
+
+def _judge_of(asked: JudgeRequest, settings: Settings) -> Judge:
+    """Return a judge as it is stored. Raises ``StudioError``."""
+    return Judge(**asked.model_dump(exclude={"api_key"}) | {
+        "model": asked.model.strip() or settings.model,
+        "base_url": stored_url(asked.base_url, settings),
+        "right": asked.right.strip(), "wrong": asked.wrong.strip(),
+    })  # fmt: skip
+
+
+def _judge_request(judge: Judge, url: str | None, key: str) -> RunRequest:
+    """Return the request that calls a judge, at a URL with a query or at the stored one."""
+    spec = RunSpec(
+        base_url=url, model=judge.model, mode="plain", temperature=judge.temperature,
+        max_tokens=judge.max_tokens,
+    )  # fmt: skip
+    return RunRequest(spec, key)
+
+
+def stored_url(url: str | None, settings: Settings) -> str:
+    """Return the URL as it is stored: empty for the studio's, and without a query."""
+    url = "" if url is None else url.strip()
+    if not url or same_endpoint(url, settings.base_url):
+        return ""
+    return parse_base_url(url).display_url

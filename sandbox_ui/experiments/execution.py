@@ -17,8 +17,8 @@ from agent.settings import Settings
 from agent.tasks.setup import write_files
 from agent.util.stop import Stop
 from sandbox_ui.auth.user import User
+from sandbox_ui.experiments.definition import Participants
 from sandbox_ui.experiments.live_experiment import LiveExperiment, Place
-from sandbox_ui.experiments.request import Participants
 from sandbox_ui.history.catalog import Catalog
 from sandbox_ui.runs.manager import RunManager
 from sandbox_ui.runs.service import RunService, model_for, prepare
@@ -123,7 +123,7 @@ class Execution:
             self.live.notify()
 
     def _model_of(self, member: int) -> Model:
-        request = self.participants.members[member].for_task(self.folder.tasks[0].text)
+        request = self.participants.requests[member].for_task(self.folder.tasks[0].text)
         return model_for(request, self.settings, self.user)
 
     def _start(self, key: Key) -> None:
@@ -147,7 +147,7 @@ class Execution:
             self.catalog.discard_draft(run)
             self._schedule.ended(key)
             return
-        request = self.participants.members[key[1]]
+        request = self.participants.requests[key[1]]
         spec = set_up(self.folder, key, request.spec, self.settings)
         prepared = prepare(replace(request, spec=spec), self.settings, self.user)
         self._record(run, key)

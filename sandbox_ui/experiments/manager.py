@@ -5,7 +5,6 @@ import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, replace
-from types import MappingProxyType
 from typing import Any
 
 from agent.data_folder import is_in_use
@@ -20,29 +19,34 @@ from agent.errors import (
 )
 from agent.events import now
 from agent.experiments import process
-from agent.experiments.combine.extend import grown, runs_by_suite
+from agent.experiments.combine.extend import Grown, runs_by_suite
 from agent.experiments.combine.merge import merge
 from agent.experiments.description import title_of
 from agent.experiments.experiment import (
     Experiment,
-    Judge,
     Kind,
-    Member,
     SuiteInfo,
     remaining_seconds,
 )
-from agent.experiments.folder import ExperimentFolder, Key, RunEntry
+from agent.experiments.folder import Key, RunEntry
 from agent.experiments.outcomes import has_answer, infrastructure, missing
-from agent.experiments.preflight.checks import Preflight, preflight
+from agent.experiments.preflight.checks import preflight
 from agent.experiments.reading.labels import LabelEntry
 from agent.experiments.schedule import is_builtin
 from agent.experiments.scoring import is_stored, judge_access
-from agent.experiments.suite import Suite
 from agent.experiments.suites import presets
+from agent.grading.checks import JudgeAccess
 from agent.runs.summary import Summary
 from agent.settings import Settings
 from sandbox_ui.auth.user import User
-from sandbox_ui.experiments.definition import continued, define, extended, loaded_suites
+from sandbox_ui.experiments.definition import (
+    Participants,
+    continued,
+    define_comparison,
+    define_evaluation,
+    extended,
+    loaded_suites,
+)
 from sandbox_ui.experiments.execution import Execution
 from sandbox_ui.experiments.inputs import (
     describe_inputs,
@@ -56,7 +60,6 @@ from sandbox_ui.experiments.request import (
     ComparisonRequest,
     EvaluationRequest,
     ExtendRequest,
-    Participants,
     ResumeRequest,
 )
 from sandbox_ui.experiments.scoring import BackgroundWork
@@ -71,10 +74,6 @@ _MAX_RUNNING = {"comparison": 20, "evaluation": 5}  # of one user; each occupies
 _BUILTIN_NOTE = (
     "The built-in model answers one run at a time, so its runs are carried out one after the other."
 )
-
-
-_Extension = tuple[ExperimentFolder, tuple[Member, ...], list[Suite], Judge | None, Participants]
-"""An evaluation, its members with the new ones, suites, its judge, and the requests of all."""
 
 
 class ExperimentManager:
@@ -121,36 +120,55 @@ class ExperimentManager:
         self._carry_out(live, missing(live.folder, {}), participants, user)
         return live.folder.id
 
-    def check(self, request: EvaluationRequest, user: User) -> dict[str, Any]:
-        """Test an evaluation's models and judge; return what it needs and will take."""
-        uploads = self._runs.workspace(request.inputs) if request.inputs else None
-        settings = self._settings
-        with loaded_suites(request, uploads, user, request.preset) as suites:
-            definition, participants = define(request, suites, settings, user)
-            found = self._preflight(definition, suites, participants, user)
-            kept = tuple(SuiteInfo.of(each, "") for each in suites)
-        departures = presets.departures(replace(definition, suites=kept))
-        return asdict(found) | {"preset": request.preset, "departures": departures}
+    def check(
+        self, request: EvaluationRequest | ExtendRequest, user: User, experiment: str = ""
+    ) -> dict[str, Any]:
+        """Test the models and judge of a new evaluation, or of what is added to an ``experiment``.
 
-    def _preflight(
-        self,
-        definition: Experiment,
-        suites: Sequence[Suite],
-        participants: Participants,
-        user: User,
-        done: Mapping[tuple[str, int], int] = MappingProxyType({}),
-    ) -> Preflight:
-        settings, text = self._settings, suites[0].tasks[0].text
-        models = {
-            at: model_for(each.for_task(text), settings, user)
-            for at, each in enumerate(participants.members)
-        }
-        asked = participants.judge
-        judge = judge_access(definition.judge, model_for(asked, settings, user) if asked else None)
-        return preflight(
-            definition, suites, models, judge, settings, [settings.data],
-            definition.concurrency, owner=user.id, done=done,
-        )  # fmt: skip
+        Return what its new runs need and will take; nothing is added or started.
+        """
+        preset = request.preset if isinstance(request, EvaluationRequest) else ""
+        done = runs_by_suite(self.registry.folder(experiment)) if experiment else {}
+        with self._defined(request, user, experiment) as (found, participants):
+            settings, definition = self._settings, found.definition
+            text = found.suites[0].tasks[0].text
+            models = {
+                at: model_for(each.for_task(text), settings, user)
+                for at, each in enumerate(participants.requests)
+            }
+            checked = preflight(
+                definition, found.suites, models, self._judge(participants, user), settings,
+                [settings.data], definition.concurrency, owner=user.id, done=done,
+            )  # fmt: skip
+            kept = tuple(SuiteInfo.of(each, "") for each in found.suites)
+        departures = presets.departures(replace(definition, suites=kept)) if preset else []
+        return asdict(checked) | {"preset": preset, "departures": departures}
+
+    @contextmanager
+    def _defined(
+        self, request: EvaluationRequest | ExtendRequest, user: User, experiment: str = ""
+    ) -> Iterator[tuple[Grown, Participants]]:
+        """Yield a new evaluation, or an ``experiment`` with what is added, and who takes part.
+
+        Documents are read within the block.
+        """
+        uploads = self._runs.workspace(request.inputs) if request.inputs else None
+        if isinstance(request, EvaluationRequest):
+            with loaded_suites(request, uploads, user, request.preset) as suites:
+                yield define_evaluation(request, suites, self._settings, user)
+            return
+        folder = self._idle(experiment).folder
+        if not folder.definition.suites:
+            raise UsageError("Only an evaluation takes further members and tasks.")
+        preset = folder.definition.suites[0].preset
+        with loaded_suites(request, uploads, user, preset) as suites:
+            yield extended(folder, request, suites, preset, self._settings, user)
+
+    def _judge(self, participants: Participants, user: User) -> JudgeAccess | None:
+        asked = participants.judge_request
+        return judge_access(
+            participants.judge, model_for(asked, self._settings, user) if asked else None
+        )
 
     def create_from_runs(self, run_ids: Sequence[str], title: str, user: User) -> str:
         """Compare runs of the same task and inputs that exist; return the comparison's id."""
@@ -268,13 +286,14 @@ class ExperimentManager:
 
     def extend(self, experiment: str, request: ExtendRequest, user: User) -> dict[str, int]:
         """Add members and tasks, start their runs, delete the draft; return how many of each."""
-        with self._extension(experiment, request, user) as (folder, members, suites, judge, asked):
+        with self._defined(request, user, experiment) as (found, participants):
+            folder = self.registry.folder(experiment)
             self._require_capacity(folder.owner, folder.kind)
             self._runs.admission.check_start(folder.owner, folder.tasks[0].text)
             with self._lock:
                 live = self._idle(experiment)
                 try:
-                    added = live.extend(members, suites, judge)
+                    added = live.extend(participants.members, found.added, participants.judge)
                 except OSError as error:
                     raise StorageFull(f"Nothing can be added: {error.strerror}.") from error
         if added == (0, 0):
@@ -282,33 +301,8 @@ class ExperimentManager:
         if request.inputs:
             self._catalog.discard_draft(request.inputs)
         todo = missing(folder, self._load(live, running=False))
-        self._carry_out(live, todo, asked, user)
+        self._carry_out(live, todo, participants, user)
         return {"members": added[0], "tasks": added[1]}
-
-    def check_extension(
-        self, experiment: str, request: ExtendRequest, user: User
-    ) -> dict[str, Any]:
-        """Return what new runs need and what they will take; nothing is added or started."""
-        with self._extension(experiment, request, user) as (folder, members, suites, judge, asked):
-            found = grown(folder, members, suites, judge)
-            checked = self._preflight(
-                found.definition, found.suites, asked, user, runs_by_suite(folder)
-            )
-        return asdict(checked) | {"preset": "", "departures": []}
-
-    @contextmanager
-    def _extension(
-        self, experiment: str, request: ExtendRequest, user: User
-    ) -> Iterator[_Extension]:
-        """Yield what a request adds to an evaluation; documents are read within the block."""
-        folder = self._idle(experiment).folder
-        if not folder.definition.suites:
-            raise UsageError("Only an evaluation takes further members and tasks.")
-        uploads = self._runs.workspace(request.inputs) if request.inputs else None
-        preset = next((each.preset for each in folder.definition.suites), "")
-        with loaded_suites(request, uploads, user, preset) as suites:
-            members, judge, asked = extended(folder, request, preset, self._settings, user)
-            yield folder, members, suites, judge, asked
 
     def merge(self, evaluations: Sequence[str], title: str) -> str:
         """Make one evaluation of the runs of several, all of one user; return its id."""
@@ -385,7 +379,7 @@ class ExperimentManager:
     def _create_comparison(
         self, request: ComparisonRequest, user: User
     ) -> tuple[LiveExperiment, Participants]:
-        definition, participants = define(request, None, self._settings, user)
+        definition, participants = define_comparison(request, self._settings, user)
         self._runs.admission.check_start(user.id, definition.task)
         given = request.inputs
         with nullcontext(given) if given else self._catalog.new_draft(user.id) as draft:
@@ -417,11 +411,9 @@ class ExperimentManager:
     def _create_evaluation(
         self, request: EvaluationRequest, user: User
     ) -> tuple[LiveExperiment, Participants]:
-        uploads = self._runs.workspace(request.inputs) if request.inputs else None
-        with loaded_suites(request, uploads, user, request.preset) as suites:
-            definition, participants = define(request, suites, self._settings, user)
-            self._runs.admission.check_start(user.id, suites[0].tasks[0].text)
-            live = self.registry.create(definition, suites, request.title)
+        with self._defined(request, user) as (found, participants):
+            self._runs.admission.check_start(user.id, found.suites[0].tasks[0].text)
+            live = self.registry.create(found.definition, found.suites, request.title)
         if request.inputs:
             self._catalog.discard_draft(request.inputs)
         return live, participants
@@ -446,9 +438,7 @@ class ExperimentManager:
             on_recorded=lambda place: self._refresh(live, [place]),
             on_ended=lambda ended: self._ended(live, ended),
         )  # fmt: skip
-        access = participants.judge
-        model = model_for(access, self._settings, user) if access else None
-        judge = judge_access(folder.definition.judging, model)
+        judge = self._judge(participants, user)
         with self._lock:
             if folder.id in self._executions:
                 raise RunActive(f"This {folder.kind} is in progress.")

@@ -1,7 +1,6 @@
 """A request for a comparison or an evaluation, parsed strictly; its keys are never stored."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError
@@ -9,7 +8,6 @@ from pydantic.alias_generators import to_camel
 
 from agent.errors import UsageError
 from agent.grading.checks import Check, Extraction
-from sandbox_ui.runs.service import RunRequest
 
 _Number = Annotated[float, Field(allow_inf_nan=False)]
 _T = TypeVar("_T")
@@ -129,14 +127,6 @@ class MergeRequest(StrictRequest):
 
     evaluations: Few[str]
     title: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Participants:
-    """The requests with which the members and the judge are called; they have keys."""
-
-    members: Sequence[RunRequest]
-    judge: RunRequest | None = None
 
 
 def parse(kind: type[StrictRequest], body: Mapping[str, Any]) -> Any:

@@ -86,8 +86,7 @@ class ExperimentRoutes(Routes):
     @at("/api/evaluations/check", method="POST")
     async def check_evaluation(self, request: Request) -> Response:
         """Check what an evaluation needs and estimate what it takes, before it is started."""
-        asked, user = await _asked(EvaluationRequest, request)
-        return json_response(await self._limited(request, self._manager.check, asked, user))
+        return await self._check(EvaluationRequest, request)
 
     @at("/api/evaluations/merge", method="POST")
     async def merge_evaluations(self, request: Request) -> Response:
@@ -102,18 +101,21 @@ class ExperimentRoutes(Routes):
     @at("/api/evaluations/{experiment}/extend", method="POST")
     async def extend_evaluation(self, request: Request) -> Response:
         """Add members and tasks, and start their runs: how many ``members`` and ``tasks``."""
-        return await self._extend(request, self._manager.extend)
+        asked, user = await _asked(ExtendRequest, request)
+        added = await self._limited(request, self._manager.extend, _id(request), asked, user)
+        return json_response(added)
 
     @at("/api/evaluations/{experiment}/extend/check", method="POST")
     async def check_extension(self, request: Request) -> Response:
         """Check what the new runs need and estimate what they take, before they are started."""
-        return await self._extend(request, self._manager.check_extension)
+        return await self._check(ExtendRequest, request, _id(request))
 
-    async def _extend(
-        self, request: Request, function: Callable[[str, ExtendRequest, User], dict[str, Any]]
+    async def _check(
+        self, kind: type[StrictRequest], request: Request, experiment: str = ""
     ) -> Response:
-        asked, user = await _asked(ExtendRequest, request)
-        return json_response(await self._limited(request, function, _id(request), asked, user))
+        asked, user = await _asked(kind, request)
+        check = self._manager.check
+        return json_response(await self._limited(request, check, asked, user, experiment))
 
     async def _create(self, kind: type[ExperimentRequest], request: Request) -> Response:
         asked, user = await _asked(kind, request)

@@ -36,8 +36,8 @@ class Grown:
     """An evaluation as it would be: its definition, the added tasks by suite, and all suites."""
 
     definition: Experiment
-    added: list[Suite]
-    suites: list[Suite]
+    added: Sequence[Suite]
+    suites: Sequence[Suite]
 
 
 def grown(
