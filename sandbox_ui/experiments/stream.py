@@ -185,51 +185,37 @@ class ExperimentStream:
         return messages
 
 
-class _FollowedRun:
-    """One run of a stream; without a cursor it begins with the state."""
+class _FollowedRun(sse.Follower):
+    """One run of a stream; it is read only if it has news."""
 
     def __init__(
         self, run: str, feed: Feed, cursor: int | None, signal: Callable[[], None]
     ) -> None:
+        super().__init__(feed, cursor, self._on_news)
         self._run = run
-        self._feed = feed
-        self.cursor = cursor
         self._signal = signal
-        self._news = True
+        self._has_news = True
         self.unfollow = feed.follow(self._on_news)
 
     def _on_news(self) -> None:
-        self._news = True
+        self._has_news = True
         self._signal()
 
     def messages(self) -> list[bytes]:
         """Return the messages since the last call; a bounded number."""
-        if not self._news:
+        if not self._has_news:
             return []
-        self._news = False
-        if self.cursor is None:
-            state = self._feed.state_message()
-            self.cursor = state.cursor
-            self._news = True
-            return [self._message(b"state", b"%d" % state.cursor, state.data)]
-        found = []
-        message = self._feed.events_after(self.cursor)
-        if message is not None:
-            self.cursor = message.cursor
-            self._news = True  # there may be more than one batch
-            found.append(self._message(b"message", b"%d" % message.cursor, message.data))
-        dirty = self._feed.take_dirty(self._on_news)
-        if dirty is not None:
-            found.append(self._message(b"workspace", b"null", dirty))
-        return found
+        self._has_news, before = False, self.cursor
+        found = self.news()
+        if self.cursor != before:
+            self._has_news = True  # there may be more than one batch
+        return [self._message(each) for each in found]
 
-    def _message(self, name: bytes, cursor: bytes, data: bytes) -> bytes:
+    def _message(self, news: sse.News) -> bytes:
+        cursor = b"null" if news.cursor is None else b"%d" % news.cursor
         return b'event: run\ndata: {"run":"%b","id":%b,"event":"%b","data":%b}\n\n' % (
-            self._run.encode(),
-            cursor,
-            name,
-            data,
-        )
+            self._run.encode(), cursor, news.event, news.data,
+        )  # fmt: skip
 
 
 def stream_response(

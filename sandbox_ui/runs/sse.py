@@ -3,13 +3,14 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
+from typing import NamedTuple
 
 from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
 from agent.errors import JournalError
-from sandbox_ui.runs.feed import Feed, Message
+from sandbox_ui.runs.feed import Feed
 
 PING_SECONDS = 15.0
 BATCH_SECONDS = 0.03
@@ -38,13 +39,13 @@ async def stream_response(
     if not can_edit:
         about = b'{"elsewhere":true}' if feed.polled else b"{}"
         first.append(b"event: read_only\ndata: %b\n\n" % about)
+    changed = asyncio.Event()
+    follower = Follower(feed, cursor, thread_safe_setter(changed))
     if cursor is None:
-        state = await run_sync(feed.state_message)
-        first.append(_event(state, b"state"))
-        cursor = state.cursor
+        first += map(_event, await run_sync(follower.news))
     else:
         await run_sync(feed.events_after, cursor)
-    events = _events(feed, cursor, first, is_over)
+    events = _events(feed, follower, changed, first, is_over)
     return StreamingResponse(events, media_type="text/event-stream", headers=HEADERS)
 
 
@@ -59,12 +60,49 @@ async def _pings(closing: asyncio.Event) -> AsyncIterator[bytes]:
         yield b": ping\n\n"
 
 
+class News(NamedTuple):
+    """A message to a follower: its event, the cursor after it if that moves, and its JSON."""
+
+    event: bytes
+    cursor: int | None
+    data: bytes
+
+
+class Follower:
+    """Reads one run from a cursor; without a cursor it begins with the state.
+
+    ``wake`` is what the feed calls when there is something new.
+    """
+
+    def __init__(self, feed: Feed, cursor: int | None, wake: Callable[[], None]) -> None:
+        self._feed, self.cursor, self.wake = feed, cursor, wake
+
+    def news(self) -> list[News]:
+        """Return what is new since the last call, a bounded number; there may be more."""
+        if self.cursor is None:
+            state = self._feed.state_message()
+            self.cursor = state.cursor
+            return [News(b"state", state.cursor, state.data)]
+        found = []
+        message = self._feed.events_after(self.cursor)
+        if message is not None:
+            self.cursor = message.cursor
+            found.append(News(b"message", message.cursor, message.data))
+        dirty = self._feed.take_dirty(self.wake)
+        if dirty is not None:
+            found.append(News(b"workspace", None, dirty))
+        return found
+
+
 async def _events(
-    feed: Feed, cursor: int, first: list[bytes], is_over: Callable[[], bool]
+    feed: Feed,
+    follower: Follower,
+    changed: asyncio.Event,
+    first: list[bytes],
+    is_over: Callable[[], bool],
 ) -> AsyncIterator[bytes]:
-    changed, loop = asyncio.Event(), asyncio.get_running_loop()
-    wake = thread_safe_setter(changed)
-    unfollow = await run_sync(feed.follow, wake)
+    loop = asyncio.get_running_loop()
+    unfollow = await run_sync(feed.follow, follower.wake)
     version, seconds = -1, POLL_SECONDS if feed.polled else PING_SECONDS
     try:
         for part in first:
@@ -72,25 +110,16 @@ async def _events(
         while not is_over():
             changed.clear()
             try:
-                message = await run_sync(feed.events_after, cursor)
+                found = await run_sync(follower.news)
             except (JournalError, FileNotFoundError):
                 return  # the run was deleted
-            if message is not None:
-                cursor = message.cursor
-                yield _event(message)
-            dirty = feed.take_dirty(wake)
-            if dirty is not None:
-                yield b"event: workspace\ndata: %b\n\n" % dirty
             steering = feed.steering_after(version)
             if steering is not None:
                 version = steering[0]
-                yield b"event: steering\ndata: %b\n\n" % steering[1]
-            if (
-                message is None
-                and dirty is None
-                and steering is None
-                and not await wait_with_timeout(changed, seconds)
-            ):
+                found.append(News(b"steering", None, steering[1]))
+            for each in found:
+                yield _event(each)
+            if not found and not await wait_with_timeout(changed, seconds):
                 yield b": ping\n\n"
             await asyncio.sleep(BATCH_SECONDS)
     finally:
@@ -98,8 +127,9 @@ async def _events(
         loop.run_in_executor(None, unfollow)
 
 
-def _event(message: Message, name: bytes = b"message") -> bytes:
-    return b"event: %b\nid: %d\ndata: %b\n\n" % (name, message.cursor, message.data)
+def _event(news: News) -> bytes:
+    cursor = b"" if news.cursor is None else b"id: %d\n" % news.cursor
+    return b"event: %b\n%bdata: %b\n\n" % (news.event, cursor, news.data)
 
 
 def thread_safe_setter(event: asyncio.Event) -> Callable[[], None]:
