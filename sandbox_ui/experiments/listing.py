@@ -10,7 +10,7 @@ from agent.errors import RunError
 from agent.experiments.description import title_of
 from agent.experiments.experiment import MAX_MEMBERS, MAX_REPETITIONS
 from agent.history import search
-from agent.history.index import HistoryPage, cursor_after, parse_cursor
+from agent.history.index import HistoryEntry, HistoryPage, cursor_after, parse_cursor
 from sandbox_ui.experiments.live_experiment import LiveExperiment
 from sandbox_ui.experiments.manager import ExperimentManager
 from sandbox_ui.history.catalog import Catalog
@@ -120,22 +120,13 @@ def _merge_into_page(
 ) -> tuple[HistoryPage, list[_Listed]]:
     """Return a page without the runs for which there is no room, and what else belongs on it."""
     after = parse_cursor(before)
-    last = page.entries[-1].sort_key if page.next and page.entries else None
-    candidates = [
-        each
-        for each in listed
-        if (after is None or each.sort_key < after) and (last is None or each.sort_key > last)
+    rows: list[HistoryEntry | _Listed] = [
+        *page.entries,
+        *(each for each in listed if after is None or each.sort_key < after),
     ]
-    keys = [*(each.sort_key for each in page.entries), *(each.sort_key for each in candidates)]
-    kept = sorted(keys, reverse=True)[:limit]
-    if not kept:
-        return page, []
-    end = kept[-1]
-    shown = sorted(
-        (each for each in candidates if each.sort_key >= end),
-        key=lambda each: each.sort_key,
-        reverse=True,
-    )
-    entries = [entry for entry in page.entries if entry.sort_key >= end]
-    more = bool(page.next) or len(keys) > limit
-    return replace(page, entries=entries, next=cursor_after(end) if more else ""), shown
+    rows.sort(key=lambda each: each.sort_key, reverse=True)
+    shown = rows[:limit]
+    following = cursor_after(shown[-1].sort_key) if page.next or len(rows) > limit else ""
+    entries = [each for each in shown if isinstance(each, HistoryEntry)]
+    others = [each for each in shown if isinstance(each, _Listed)]
+    return replace(page, entries=entries, next=following), others
