@@ -38,7 +38,6 @@ from sandbox_ui.experiments.request import (
     ExtendRequest,
     JudgeRequest,
     KeyRequest,
-    ResumeRequest,
     SuiteRequest,
 )
 from sandbox_ui.runs.service import RunRequest, prepare
@@ -155,17 +154,6 @@ def extended(
     )  # fmt: skip
     participants.check(folder.tasks[0].text, settings, user)
     return grown(folder, participants.members, suites, participants.judge), participants
-
-
-def continued(
-    folder: ExperimentFolder, request: ResumeRequest, settings: Settings, user: User
-) -> Participants:
-    """Return who takes part when an experiment is continued."""
-    participants = Participants.of(
-        settings, known=folder.definition, keys=request.members, judge_key=request.judge_api_key
-    )
-    participants.check(folder.tasks[0].text, settings, user)
-    return participants
 
 
 @contextmanager

@@ -41,7 +41,6 @@ from agent.settings import Settings
 from sandbox_ui.auth.user import User
 from sandbox_ui.experiments.definition import (
     Participants,
-    continued,
     define_comparison,
     define_evaluation,
     extended,
@@ -112,10 +111,8 @@ class ExperimentManager:
     def create(self, request: ComparisonRequest | EvaluationRequest, user: User) -> str:
         """Start an experiment; return its id. The draft with its inputs is deleted."""
         if isinstance(request, EvaluationRequest):
-            self._require_capacity(user.id, "evaluation")
             live, participants = self._create_evaluation(request, user)
         else:
-            self._require_capacity(user.id, "comparison")
             live, participants = self._create_comparison(request, user)
         self._carry_out(live, missing(live.folder, {}), participants, user)
         return live.folder.id
@@ -268,28 +265,41 @@ class ExperimentManager:
                         self._runs.stop(entry.run)
         live.notify()
 
-    def resume(self, experiment: str, request: ResumeRequest, user: User) -> None:
-        """Start the runs that are missing, were stopped or were interrupted."""
-        live = self._idle(experiment)
-        todo = missing(live.folder, self._load(live, running=False))
-        if not todo and not self._unscored(live):
-            raise RunError(f"All runs of this {live.folder.kind} have been carried out.")
-        self._continue(live, todo, request, user)
+    def resume(
+        self,
+        experiment: str,
+        request: ResumeRequest,
+        user: User,
+        *,
+        only_infrastructure: bool = False,
+    ) -> None:
+        """Start the runs that are missing, were stopped or were interrupted.
 
-    def retry_infrastructure(self, experiment: str, request: ResumeRequest, user: User) -> None:
-        """Start again the runs that failed by an infrastructure error, and only those."""
+        With ``only_infrastructure``, those that failed by an infrastructure error.
+        """
         live = self._idle(experiment)
-        todo = infrastructure(live.folder, self._load(live, running=False))
-        if not todo:
-            raise RunError(f"No run of this {live.folder.kind} failed by an infrastructure error.")
-        self._continue(live, todo, request, user)
+        folder, summaries = live.folder, self._load(live, running=False)
+        if only_infrastructure:
+            todo = infrastructure(folder, summaries)
+            nothing = f"No run of this {folder.kind} failed by an infrastructure error."
+        else:
+            todo = missing(folder, summaries)
+            nothing = f"All runs of this {folder.kind} have been carried out."
+        if not todo and (only_infrastructure or not self._unscored(live)):
+            raise RunError(nothing)
+        participants = Participants.of(
+            self._settings, known=folder.definition, keys=request.members,
+            judge_key=request.judge_api_key,
+        )  # fmt: skip
+        participants.check(folder.tasks[0].text, self._settings, user)
+        self._check_start(folder.owner, folder.kind, folder.tasks[0].text)
+        self._carry_out(live, todo, participants, user)
 
     def extend(self, experiment: str, request: ExtendRequest, user: User) -> dict[str, int]:
         """Add members and tasks, start their runs, delete the draft; return how many of each."""
         with self._defined(request, user, experiment) as (found, participants):
             folder = self.registry.folder(experiment)
-            self._require_capacity(folder.owner, folder.kind)
-            self._runs.admission.check_start(folder.owner, folder.tasks[0].text)
+            self._check_start(folder.owner, folder.kind, folder.tasks[0].text)
             with self._lock:
                 live = self._idle(experiment)
                 try:
@@ -380,7 +390,7 @@ class ExperimentManager:
         self, request: ComparisonRequest, user: User
     ) -> tuple[LiveExperiment, Participants]:
         definition, participants = define_comparison(request, self._settings, user)
-        self._runs.admission.check_start(user.id, definition.task)
+        self._check_start(user.id, "comparison", definition.task)
         given = request.inputs
         with nullcontext(given) if given else self._catalog.new_draft(user.id) as draft:
             live = self._with_inputs(definition, request.title, draft)
@@ -412,20 +422,11 @@ class ExperimentManager:
         self, request: EvaluationRequest, user: User
     ) -> tuple[LiveExperiment, Participants]:
         with self._defined(request, user) as (found, participants):
-            self._runs.admission.check_start(user.id, found.suites[0].tasks[0].text)
+            self._check_start(user.id, "evaluation", found.suites[0].tasks[0].text)
             live = self.registry.create(found.definition, found.suites, request.title)
         if request.inputs:
             self._catalog.discard_draft(request.inputs)
         return live, participants
-
-    def _continue(
-        self, live: LiveExperiment, planned: Sequence[Key], request: ResumeRequest, user: User
-    ) -> None:
-        folder = live.folder
-        participants = continued(folder, request, self._settings, user)
-        self._require_capacity(folder.owner, folder.kind)
-        self._runs.admission.check_start(folder.owner, folder.tasks[0].text)
-        self._carry_out(live, planned, participants, user)
 
     def _carry_out(
         self, live: LiveExperiment, planned: Sequence[Key], participants: Participants, user: User
@@ -604,7 +605,8 @@ class ExperimentManager:
         except RunError:
             return False
 
-    def _require_capacity(self, owner: str, kind: Kind) -> None:
+    def _check_start(self, owner: str, kind: Kind, text: str) -> None:
+        """Check that an owner may start runs, and one more experiment of a kind."""
         with self._lock:
             running = [each.live.folder for each in self._executions.values()]
         limit = _MAX_RUNNING[kind]
@@ -612,6 +614,7 @@ class ExperimentManager:
             raise QuotaExceeded(
                 f"{limit} of your {kind}s are in progress. Wait until one has ended, or stop one."
             )
+        self._runs.admission.check_start(owner, text)
 
 
 def _where(live: LiveExperiment) -> str:

@@ -268,12 +268,12 @@ class ExperimentRoutes(Routes):
     @at(*_below("resume"), method="POST")
     async def resume(self, request: Request) -> Response:
         """Start the runs that are missing; keys are given again."""
-        return await self._continue(request, self._manager.resume)
+        return await self._resume(request)
 
     @at(*_below("retry-infrastructure"), method="POST")
     async def retry(self, request: Request) -> Response:
         """Start again the runs with infrastructure errors, and only those."""
-        return await self._continue(request, self._manager.retry_infrastructure)
+        return await self._resume(request, only_infrastructure=True)
 
     @at(*EXPERIMENT_PATHS, method="PATCH")
     async def change(self, request: Request) -> Response:
@@ -287,12 +287,11 @@ class ExperimentRoutes(Routes):
         delete = partial(self._manager.delete, _id(request), with_runs=with_runs)
         return json_response({"freed": await run_sync(delete)})
 
-    async def _continue(
-        self, request: Request, start: Callable[[str, ResumeRequest, User], None]
-    ) -> Response:
+    async def _resume(self, request: Request, *, only_infrastructure: bool = False) -> Response:
         body = await read_json(request) if await request.body() else {}
         asked: ResumeRequest = parse(ResumeRequest, body)
-        await run_sync(start, _id(request), asked, get_access(request).user)
+        resume = partial(self._manager.resume, only_infrastructure=only_infrastructure)
+        await run_sync(resume, _id(request), asked, get_access(request).user)
         return Response(status_code=204)
 
     async def _shown(
