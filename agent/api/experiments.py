@@ -37,7 +37,6 @@ from agent.models.base import Model, ModelConfig
 from agent.models.builtin.install import BUILTIN_ID
 from agent.models.parameters import config_fields
 from agent.runs.folder import RunFolder
-from agent.runs.spec import RunSpec
 from agent.runs.summary import Summary
 from agent.sandbox.disk import volume
 from agent.settings import Settings
@@ -380,11 +379,7 @@ def member_argument(settings: Settings, member: Member, given: ModelArgument) ->
 def judge_model(settings: Settings, judge: Judge, given: ModelArgument = None) -> Model:
     """Return a judge's model, by default that of the endpoint that it names."""
     if given is None:
-        judging = RunSpec(
-            base_url=judge.base_url or None, model=judge.model, temperature=judge.temperature,
-            max_tokens=judge.max_tokens,
-        )  # fmt: skip
-        given = judging.model_config(settings)
+        given = judge.spec().model_config(settings)
     elif isinstance(given, ModelConfig):
         given = replace(given, **config_fields(judge))
     return select_model("", given, settings).model

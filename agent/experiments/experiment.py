@@ -73,6 +73,13 @@ class Judge:
         """Its words for right and for wrong."""
         return (self.right or VERDICTS[0], self.wrong or VERDICTS[1])
 
+    def spec(self) -> RunSpec:
+        """Return what is asked for when it is called."""
+        return RunSpec(
+            base_url=self.base_url or None, model=self.model, mode="plain",
+            temperature=self.temperature, max_tokens=self.max_tokens,
+        )  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectedAnswer:

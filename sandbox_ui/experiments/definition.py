@@ -26,7 +26,6 @@ from agent.models.builtin.install import BUILTIN_ID
 from agent.models.parameters import InvalidValue
 from agent.models.transport.base_url import parse_base_url, same_endpoint
 from agent.runs.inputs import INPUT_FOLDER, list_inputs
-from agent.runs.spec import RunSpec
 from agent.settings import Settings
 from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
@@ -70,21 +69,21 @@ class Participants:
         there = known.members if known else ()
         added = members_of(members, settings, there)
         decides = known.judging if known else None
-        url, key = decides.base_url or None if decides else None, judge_key
+        judge_url = None
         if judge:
             if decides:
                 raise UsageError(
                     f"Answers are decided by {decides.model} already. Leave the judge out."
                 )
             decides = presets.follow_judge(_judge_of(judge, settings), preset)
-            url, key = judge.base_url, judge.api_key
+            judge_url, judge_key = judge.base_url, judge.api_key
         return cls(
             members=(*there, *(member for member, _ in added)),
             judge=decides,
             requests=[
                 *_known_requests(there, keys, settings), *(request for _, request in added)
             ],
-            judge_request=_judge_request(decides, url, key) if decides else None,
+            judge_request=_request_of(decides, judge_url, judge_key) if decides else None,
         )  # fmt: skip
 
     def check(self, text: str, settings: Settings, user: User) -> None:
@@ -257,9 +256,9 @@ def _known_requests(
     return requests
 
 
-def _request_of(member: Member, url: str | None, key: str) -> RunRequest:
-    """Return the request to a member's model, at a URL with a query or at the stored one."""
-    spec = member.spec()
+def _request_of(asked: Member | Judge, url: str | None, key: str) -> RunRequest:
+    """Return the request to a participant's model, at a URL with a query or at the stored one."""
+    spec = asked.spec()
     return RunRequest(spec if url is None else replace(spec, base_url=url), key)
 
 
@@ -270,15 +269,6 @@ def _judge_of(asked: JudgeRequest, settings: Settings) -> Judge:
         "base_url": stored_url(asked.base_url, settings),
         "right": asked.right.strip(), "wrong": asked.wrong.strip(),
     })  # fmt: skip
-
-
-def _judge_request(judge: Judge, url: str | None, key: str) -> RunRequest:
-    """Return the request that calls a judge, at a URL with a query or at the stored one."""
-    spec = RunSpec(
-        base_url=url, model=judge.model, mode="plain", temperature=judge.temperature,
-        max_tokens=judge.max_tokens,
-    )  # fmt: skip
-    return RunRequest(spec, key)
 
 
 def stored_url(url: str | None, settings: Settings) -> str:
