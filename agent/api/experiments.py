@@ -15,7 +15,7 @@ from agent.api.placement import Placement, RunOrder, portable_inputs, portable_m
 from agent.api.run import Run
 from agent.data_folder import candidate_folders
 from agent.errors import NotConfirmed, StudioError, TaskError, UsageError, WorkspaceError
-from agent.experiments.combine.extend import runs_by_suite, suites_of
+from agent.experiments.combine.extend import runs_by_suite
 from agent.experiments.description import describe
 from agent.experiments.document_sizes import measure_documents
 from agent.experiments.experiment import MAX_CONCURRENCY, Judge, Kind, Member
@@ -291,7 +291,7 @@ def _confirm(
                 models[index] = model
     places = [folder.data, *candidate_folders(plan.settings.data)]
     found = preflight(
-        folder.definition, list(suites_of(folder).values()), models, judge, plan.settings,
+        folder.definition, folder.suites, models, judge, plan.settings,
         list(dict.fromkeys(places)), concurrency, plan.stop, done=runs_by_suite(folder),
     )  # fmt: skip
     if plan.confirm is None or plan.confirm(found):

@@ -239,6 +239,17 @@ class ExperimentFolder(OwnedFolder[Record]):
         """The suite of each task."""
         return tuple(suite for suite in self.definition.suites for _ in range(suite.tasks))
 
+    @property
+    def suites(self) -> list[Suite]:
+        """Each suite once, with all of its tasks."""
+        tasks: dict[str, list[EvalTask]] = {}
+        for task, info in zip(self.tasks, self.suite_of, strict=True):
+            tasks.setdefault(info.name, []).append(task)
+        return [
+            Suite(**each.description, tasks=tuple(tasks[each.name]))
+            for each in self.definition.suites_by_name
+        ]
+
     def repetitions_of(self, task: int) -> int:
         """Return how often each member does a task."""
         definition = self.definition

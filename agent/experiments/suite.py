@@ -135,6 +135,25 @@ class Suite(SuiteDescription):
     tasks: tuple[EvalTask, ...] = ()
     repetitions: int = 1
 
+    def changed_task(self, other: "Suite") -> EvalTask | None:
+        """Return a task that another suite has under a known id, with another text or answer."""
+        known = {task.id: task for task in self.tasks}
+        for task in other.tasks:
+            same = known.get(task.id, task)
+            if (same.text, same.expected) != (task.text, task.expected):
+                return task
+        return None
+
+    def further_tasks(self, other: "Suite") -> tuple[EvalTask, ...]:
+        """Return the tasks that another suite has besides."""
+        known = {task.id for task in self.tasks}
+        return tuple(task for task in other.tasks if task.id not in known)
+
+    def joined(self, other: "Suite") -> "Suite":
+        """Return the suite with the further tasks of another one, and the files of both."""
+        files = tuple(dict.fromkeys((*self.files, *other.files)))
+        return replace(self, tasks=(*self.tasks, *self.further_tasks(other)), files=files)
+
     def first(self, count: int) -> "Suite":
         """Return the suite with at most ``count`` tasks, evenly from all groups as in the paper."""
         groups: dict[str, list[EvalTask]] = {}

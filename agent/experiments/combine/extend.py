@@ -56,11 +56,14 @@ def grown(
         raise UsageError("A merged evaluation does not grow: extend those that it was made of.")
     if known.judge and judge and known.judge != judge:
         raise UsageError(f"Its answers are decided by {known.judge.model}. Leave the judge out.")
-    added = [batch for each in suites if (batch := _new_tasks(folder, each)).tasks]
+    whole = {each.name: each for each in folder.suites}
+    added = [batch for each in suites if (batch := _new_tasks(whole.get(each.name), each)).tasks]
+    for batch in added:
+        whole[batch.name] = whole[batch.name].joined(batch) if batch.name in whole else batch
     definition = replace(known, members=tuple(members), judge=known.judge or judge)
-    whole = _whole(folder, added)
-    check(definition, whole)
-    return Grown(definition, added, whole)
+    every = list(whole.values())
+    check(definition, every)
+    return Grown(definition, added, every)
 
 
 def extend(
@@ -81,36 +84,11 @@ def runs_by_suite(folder: ExperimentFolder) -> Counter[tuple[str, int]]:
     return Counter((folder.suite_of[each.task].name, each.member) for each in folder.runs())
 
 
-def _new_tasks(folder: ExperimentFolder, suite: Suite) -> Suite:
+def _new_tasks(known: Suite | None, suite: Suite) -> Suite:
     """Return a suite with those of its tasks that are not known, as the known suite is run."""
-    known = {
-        task.id: task
-        for task, of in zip(folder.tasks, folder.suite_of, strict=True)
-        if of.name == suite.name
-    }
-    for task in suite.tasks:
-        other = known.get(task.id)
-        if other and (other.text, other.expected) != (task.text, task.expected):
-            raise UsageError(f"{suite.title}: the task {quote(task.id)} is another one now.")
-    info = next((each for each in folder.definition.suites if each.name == suite.name), None)
-    if info is not None:
-        suite = replace(suite, **info.description | {"files": suite.files})
-    return replace(suite, tasks=tuple(task for task in suite.tasks if task.id not in known))
-
-
-def _whole(folder: ExperimentFolder, added: Sequence[Suite]) -> list[Suite]:
-    """Return all suites once, with their known and their new tasks, to be checked."""
-    found = suites_of(folder)
-    for batch in added:
-        known = found.get(batch.name)
-        found[batch.name] = replace(known, tasks=(*known.tasks, *batch.tasks)) if known else batch
-    return list(found.values())
-
-
-def suites_of(folder: ExperimentFolder) -> dict[str, Suite]:
-    """Return an evaluation's suites with their tasks, by name."""
-    found: dict[str, Suite] = {}
-    for task, info in zip(folder.tasks, folder.suite_of, strict=True):
-        known = found.get(info.name) or Suite(**info.description)
-        found[info.name] = replace(known, tasks=(*known.tasks, task))
-    return found
+    if known is None:
+        return suite
+    if task := known.changed_task(suite):
+        raise UsageError(f"{suite.title}: the task {quote(task.id)} is another one now.")
+    about = known.description | {"files": suite.files}
+    return replace(suite, **about, tasks=known.further_tasks(suite))

@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from agent.errors import UsageError
-from agent.experiments.combine.extend import suites_of
 from agent.experiments.experiment import MAX_LABEL, MAX_MEMBERS, Experiment, Judge, Member, check
 from agent.experiments.folder import ExperimentFolder
 from agent.experiments.members import complete
 from agent.experiments.reading.labels import MAX_RATERS
-from agent.experiments.suite import EvalTask, Suite
+from agent.experiments.suite import Suite
 from agent.util.text import quote
 
 _MAY_DIFFER = ("repeat", "files")
@@ -67,25 +66,18 @@ def _check_raters(folders: Sequence[ExperimentFolder]) -> None:
 def _merged_suites(folders: Sequence[ExperimentFolder]) -> list[Suite]:
     found: dict[str, Suite] = {}
     for folder in folders:
-        for name, suite in suites_of(folder).items():
-            repeat = folder.definition.repetitions_of(suite)
-            known = found.get(name)
-            if known is None:
-                found[name] = replace(suite, repeat=repeat)
-                continue
-            _check_alike(known, suite)
-            tasks = {task.id: task for task in known.tasks}
-            for task in suite.tasks:
-                _check_same(suite, tasks.get(task.id, task), task)
-                tasks.setdefault(task.id, task)
-            most = max(repeat, known.repeat)
-            files = tuple(dict.fromkeys((*known.files, *suite.files)))
-            found[name] = replace(known, tasks=tuple(tasks.values()), repeat=most, files=files)
+        for each in folder.suites:
+            suite = replace(each, repeat=folder.definition.repetitions_of(each))
+            known = found.setdefault(suite.name, suite)
+            if known is not suite:
+                _check_alike(known, suite)
+                most = max(known.repeat, suite.repeat)
+                found[suite.name] = replace(known.joined(suite), repeat=most)
     return list(found.values())
 
 
 def _check_alike(known: Suite, other: Suite) -> None:
-    """Refuse suites that were asked or graded in another way: their scores do not compare."""
+    """Refuse suites that were asked or graded in another way, or have other tasks."""
     one, two = known.description, other.description
     different = [
         name.replace("_", " ") for name in one if name not in _MAY_DIFFER and one[name] != two[name]
@@ -95,11 +87,8 @@ def _check_alike(known: Suite, other: Suite) -> None:
             f"{known.title} was not carried out alike: {', '.join(different)}. Scores of different "
             "settings are not merged."
         )
-
-
-def _check_same(suite: Suite, known: EvalTask, other: EvalTask) -> None:
-    if (known.text, known.expected) != (other.text, other.expected):
-        raise UsageError(f"{suite.title}: the task {quote(known.id)} is not the same in all.")
+    if task := known.changed_task(other):
+        raise UsageError(f"{other.title}: the task {quote(task.id)} is not the same in all.")
 
 
 def _merged_members(folders: Sequence[ExperimentFolder]) -> tuple[Member, ...]:

@@ -14,6 +14,7 @@ from agent.experiments.experiment import Judge, Member
 from agent.experiments.folder import ExperimentFolder
 from agent.experiments.members import complete
 from agent.experiments.outcomes import missing
+from agent.experiments.suite import DataFile
 from agent.grading.checks import Grade
 from agent.runs.summary import Summary
 from tests.support.evaluations.stored import MEMBERS, create, summary
@@ -86,6 +87,15 @@ def test_evaluations_merge_into_one_table(tmp_path: Path) -> None:
     score = ExperimentFolder.open(tmp_path, merged.id).score("b-2-0-1")
     assert score is not None
     assert score.votes == (0.0,)
+
+
+def test_a_merged_suite_names_the_files_of_all_that_was_added(tmp_path: Path) -> None:
+    one, two, three = (DataFile(path=name, size=1, sha256=name) for name in "abc")
+    first, second = create(tmp_path, [sums(1, files=(one,))]), create(tmp_path, [sums(2)])
+    extend(first, first.definition.members, [sums(2, files=(one, two))])
+    extend(second, second.definition.members, [sums(3, files=(three,))])
+    (suite,) = merge([first, second]).definition.suites
+    assert (suite.tasks, suite.files) == (3, (one, two, three))
 
 
 def test_automatic_labels_tell_the_members_of_all(tmp_path: Path) -> None:
