@@ -172,6 +172,18 @@ def _judge_to_json(judge: Judge) -> dict[str, Any]:
     return {camel_case(name): each for name, each in asdict(judge).items()}
 
 
+def _about_run(run: Outcome) -> dict[str, Any]:
+    """Return what comparisons and evaluations both tell of a run."""
+    return {
+        "run": run.entry.run,
+        "repetition": run.entry.repetition,
+        "score": run.score,
+        "grader": run.grade.grader if run.grade else "",
+        **labels_to_json(run),
+        **answers_of_run(run.answers),
+    }
+
+
 # A comparison: inputs, the members' runs, the table and the verdict.
 
 
@@ -220,23 +232,17 @@ def _run_to_json(comparison: Experiment, run: Outcome, running: bool) -> dict[st
     summary, grade, expected = run.summary, run.grade, comparison.expected
     state = "deleted" if run.deleted else "queued" if running else "interrupted"
     judged = grade and (grade.votes or grade.score is None)
-    return {
-        "run": run.entry.run,
-        "repetition": run.entry.repetition,
+    return _about_run(run) | {
         "state": summary.state if summary else state,
         "running": summary.running if summary else state == "queued",
         "status": summary.state if summary and not summary.running else "",
         "reason": summary.reason if summary else "",
         "answer": run.answer[:_MAX_ANSWER],
-        "score": run.score,
         "right": expected and not run.deleted and is_right(expected.kind, run.score),
         "judge": {"votes": grade.votes, "texts": grade.texts, "reason": grade.reason}
         if grade and judged else None,
         "extracted": grade.extracted if grade else "",
-        "grader": grade.grader if grade else "",
         "deleted": run.deleted,
-        **labels_to_json(run),
-        **answers_of_run(run.answers),
     }  # fmt: skip
 
 
@@ -283,22 +289,17 @@ def cell_to_json(cell: Cell) -> dict[str, Any]:
         "outcome": cell.outcome,
         "score": cell.score,
         "runs": [
-            {
-                "run": run.entry.run,
-                "repetition": run.entry.repetition,
+            _about_run(run)
+            | {
                 "attempt": run.entry.attempt,
                 "outcome": run.outcome,
-                "score": run.score,
                 "reason": run.reason[:_MAX_REASON],
                 "extracted": run.grade.extracted[:_MAX_EXTRACTED] if run.grade else "",
-                "grader": run.grade.grader if run.grade else "",
                 "failure": failure_of(run),
                 "uses": uses_of(run),
                 "tokens": run.metrics.tokens_once,
                 "turns": run.summary.steps if run.summary else None,
                 "cost": run.metrics.cost,
-                **labels_to_json(run),
-                **answers_of_run(run.answers),
             }
             for run in cell.runs
         ],
