@@ -18,7 +18,7 @@ from agent.experiments.experiment import remaining_seconds
 from agent.experiments.folder import ExperimentFolder, Key, RunEntry
 from agent.experiments.outcomes import OutcomeName, is_infrastructure_failure, outcome_of_score
 from agent.experiments.schedule import Schedule
-from agent.experiments.scoring import JudgeWatch, score_run
+from agent.experiments.scoring import score_run
 from agent.grading.checks import JudgeAccess
 from agent.models.base import Model
 from agent.util.stop import Stop
@@ -97,7 +97,6 @@ class Runner:
         self._judge = judge
         self._on_progress = on_progress
         self._lock = threading.Lock()
-        self._watch = JudgeWatch()
         self._done = self._total = 0
         self._began = 0.0
 
@@ -121,9 +120,7 @@ class Runner:
             list(pool.map(partial(self._score_earlier, stop), to_score))
             for key, problem in schedule.test_models(self._model_of, stop, self._testing).items():
                 self._report_run(key, "not started", reason=problem)
-            carried_out = [
-                pool.submit(self._carry_out_one, key, schedule, stop) for key in schedule
-            ]
+            carried_out = [pool.submit(self._carry_out_one, key, stop) for key in schedule]
         for each in carried_out:
             each.result()
         if schedule.problem:
@@ -135,29 +132,28 @@ class Runner:
         for member in members:
             self._report_run((-1, member, 0), "testing")
 
-    def _carry_out_one(self, key: Key, schedule: Schedule, stop: Stop) -> None:
+    def _carry_out_one(self, key: Key, stop: Stop) -> None:
         try:
-            if not schedule.is_stopped(key):
-                self._create_and_execute(key, schedule, stop)
+            if not self._schedule.is_stopped(key):
+                self._create_and_execute(key, stop)
         finally:
-            schedule.ended(key)
+            self._schedule.ended(key)
 
-    def _create_and_execute(self, key: Key, schedule: Schedule, stop: Stop) -> None:
+    def _create_and_execute(self, key: Key, stop: Stop) -> None:
         try:
             run = self._create(key)
         except (StudioError, OSError) as error:
             self._report_run(key, "not started", reason=str(error))
-            for other in schedule.give_up(str(error), key[1]):
+            for other in self._schedule.give_up(str(error), key[1]):
                 self._report_run(other, "not started", reason=str(error))
             return
         try:
             entry = self._folder.add_run(*key, run.id)
             self._report_run(key, "started")
-            schedule.started(key, run.stop)
+            self._schedule.started(key, run.stop)
             self._execute(run, entry, stop)
         except NoNodeLeft as error:
-            schedule.give_up(str(error))
-            schedule.stop()
+            self._schedule.abandon(str(error))
             self._report_run(key, "not started", "waiting", reason=str(error))
         except (StudioError, OSError) as error:
             self._report_run(key, "failed", "infrastructure", reason=str(error))
@@ -180,9 +176,7 @@ class Runner:
 
     def _score(self, entry: RunEntry, answer: str, status: str, reason: str, stop: Stop) -> None:
         grade = score_run(self._folder, entry, answer, self._judge, stop)
-        if problem := self._watch.problem(grade):
-            self._schedule.give_up(problem)
-            self._schedule.stop()
+        self._schedule.graded(grade)
         outcome: OutcomeName | None = "unscored"
         if grade is not None and grade.score is not None:
             outcome, reason = outcome_of_score(grade.score), reason or grade.reason

@@ -8,6 +8,8 @@ from contextlib import suppress
 from agent.errors import StudioError
 from agent.experiments.experiment import Member
 from agent.experiments.folder import Key
+from agent.experiments.scoring import JudgeWatch
+from agent.grading.checks import Grade
 from agent.models.base import Model
 from agent.models.builtin.install import BUILTIN_ID
 from agent.models.passport.ensure import ensure_tested
@@ -35,6 +37,7 @@ class Schedule:
         self._stop = stop
         self._active: dict[Key, Callable[[], None] | None] = {}
         self._stopped: set[int] = set()
+        self._watch = JudgeWatch()
         self._closed = False
         self._changed = threading.Condition()
 
@@ -79,6 +82,16 @@ class Schedule:
             else:
                 self.problems[member] = reason
             return self._drop(member)
+
+    def abandon(self, reason: str) -> None:
+        """Start no more runs at all, and stop those in progress."""
+        self.give_up(reason)
+        self.stop()
+
+    def graded(self, grade: Grade | None) -> None:
+        """Note the grade of an answer: a judge that cannot be read ends everything."""
+        if problem := self._watch.problem(grade):
+            self.abandon(problem)
 
     def test_models(
         self,

@@ -10,7 +10,6 @@ from functools import partial
 from agent.errors import QuotaExceeded, StudioError
 from agent.experiments.folder import Key
 from agent.experiments.schedule import Schedule
-from agent.experiments.scoring import JudgeWatch
 from agent.experiments.setup import set_up
 from agent.models.base import Model
 from agent.settings import Settings
@@ -43,7 +42,6 @@ class Execution:
     _keys: dict[str, Key] = field(default_factory=dict)
     _tests_stop: Stop = field(default_factory=Stop)
     _tested: set[int] = field(default_factory=set)
-    _watch: JudgeWatch = field(default_factory=JudgeWatch)
 
     def __post_init__(self) -> None:
         self.folder = self.live.folder
@@ -90,9 +88,7 @@ class Execution:
     def scored(self, run: str) -> None:
         """Report that a run's score was stored: a judge that cannot be read stops everything."""
         entry = self.live.folder.score(run)
-        if problem := self._watch.problem(entry.grade if entry else None):
-            self._schedule.give_up(problem)
-            self._schedule.stop()
+        self._schedule.graded(entry.grade if entry else None)
 
     def _max_active(self) -> int:
         """Return how many runs may be in progress: as the queue lets, and an evaluation asks."""
