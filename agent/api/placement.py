@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from agent.api.models import ModelArgument
-from agent.experiments.folder import content_bytes
 from agent.experiments.runner import StartedRun
 from agent.limits import Limits
 from agent.models.base import ModelConfig
@@ -14,7 +13,7 @@ from agent.prompts import Prompt
 from agent.runs.folder import RunFolder
 from agent.runs.spec import RunSpec
 from agent.settings import Settings
-from agent.tasks.task import Content
+from agent.tasks.task import Content, chunks_of
 from agent.workspace.versions.blobs import BlobStore
 
 
@@ -66,4 +65,4 @@ def portable_model(argument: ModelArgument, settings: Settings) -> ModelArgument
 
 def portable_inputs(inputs: Mapping[str, Content]) -> dict[str, bytes]:
     """Return the contents of documents, read from their files."""
-    return {name: content_bytes(content) for name, content in inputs.items()}
+    return {name: b"".join(chunks_of(content)) for name, content in inputs.items()}

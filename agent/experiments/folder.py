@@ -42,7 +42,7 @@ from agent.experiments.scan.records import Scans
 from agent.experiments.suite import EvalTask, Suite
 from agent.grading.checks import Expected, Grade
 from agent.owned_folder import ID, OwnedFolder, OwnedRecord, one_line_title
-from agent.tasks.task import Content, HostFile
+from agent.tasks.task import Content, HostFile, chunks_of
 from agent.util.entry_list import EntryList, read_bounded
 from agent.workspace.paths import RelPath
 
@@ -54,6 +54,8 @@ _MAX_RECORD_BYTES = 4 * 1024**2
 _MAX_LIST_BYTES = 256 * 1024**2
 INPUTS, _TASKS = "inputs", "tasks.jsonl"
 Key = tuple[int, int, int]  # task, member, and repetition from 1
+Document = tuple[str, Iterable[bytes]]
+"""A document's SHA-256 and its content, which is checked as it is read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,9 +137,17 @@ class ExperimentFolder(OwnedFolder[Record]):
 
     @classmethod
     def create(
-        cls, data: Path, definition: Experiment, suites: Sequence[Suite] = (), title: str = ""
+        cls,
+        data: Path,
+        definition: Experiment,
+        suites: Sequence[Suite] = (),
+        title: str = "",
+        documents: Iterable[Document] = (),
     ) -> Self:
-        """Create the folder of a new experiment; its id, time and suites are set here."""
+        """Create the folder of a new experiment; its id, time and suites are set here.
+
+        ``documents`` are those of a comparison that are kept for its runs.
+        """
         known = replace(
             definition, id=random_id(), created=time.time(),
             suites=tuple(SuiteInfo.of(each, hash_of(each)) for each in suites),
@@ -146,8 +156,11 @@ class ExperimentFolder(OwnedFolder[Record]):
         folder.path.parent.mkdir(mode=0o700, exist_ok=True)
         folder.path.mkdir(mode=0o700)
         try:
+            (folder.path / INPUTS).mkdir(mode=0o700)
+            _keep(folder.path, documents)
             if suites:
-                _write_tasks(folder.path, suites)
+                (folder.path / _TASKS).touch()
+                _append_tasks(folder.path, 0, suites)
             folder._write(folder._record)  # only now it exists
         except BaseException:
             shutil.rmtree(folder.path, ignore_errors=True)
@@ -350,25 +363,27 @@ def hash_of(suite: Suite) -> str:
     return digest.hexdigest()
 
 
-def _write_tasks(folder: Path, suites: Iterable[Suite]) -> None:
-    """Write the tasks and their documents into a new folder."""
-    (folder / INPUTS).mkdir(mode=0o700)
-    (folder / _TASKS).touch()
-    _append_tasks(folder, 0, suites)
+def _keep(folder: Path, documents: Iterable[Document]) -> None:
+    """Write documents that are not kept yet."""
+    for sha256, content in documents:
+        path = folder / INPUTS / sha256
+        if not path.exists():
+            with path.open("wb") as file:
+                file.writelines(content)
 
 
 def _append_tasks(folder: Path, count: int, suites: Iterable[Suite]) -> None:
     """Write tasks and their documents after the first ``count`` tasks, atomically."""
-    inputs, path = folder / INPUTS, folder / _TASKS
+    path = folder / _TASKS
     new = path.with_name(f"{path.name}.new")
     with path.open("rb") as known, new.open("wb") as file:
         file.writelines(islice(known, count))
         for suite in suites:
             for task in suite.tasks:
                 digests = {name: _digest(content) for name, content in task.inputs.items()}
-                for name, digest in digests.items():
-                    if not (inputs / digest).exists():
-                        (inputs / digest).write_bytes(content_bytes(task.inputs[name]))
+                _keep(
+                    folder, ((digests[name], chunks_of(each)) for name, each in task.inputs.items())
+                )
                 file.write(_task_to_json(task, digests))
     new.replace(path)
 
@@ -385,12 +400,7 @@ def _task_from_json(line: bytes, inputs: Path) -> EvalTask:
 
 
 def _digest(content: Content) -> str:
-    return hashlib.sha256(content_bytes(content)).hexdigest()
-
-
-def content_bytes(content: Content) -> bytes:
-    """Return the content of a task's document. Raises ``WorkspaceError``."""
-    if isinstance(content, HostFile):
-        with content.open() as file:
-            return file.read()
-    return content if isinstance(content, bytes) else content.encode()
+    digest = hashlib.sha256()
+    for chunk in chunks_of(content):
+        digest.update(chunk)
+    return digest.hexdigest()

@@ -1,13 +1,12 @@
 """Set up a run from a task: copy its input files and build the prompt."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import closing
+from collections.abc import Mapping
 
 from agent import prompts
 from agent.errors import TaskError, WorkspaceError
 from agent.events import Mode
 from agent.runs.recorded_run import Task
-from agent.tasks.task import Content, HostFile, TaskRecord
+from agent.tasks.task import Content, TaskRecord, chunks_of, size_of
 from agent.util.text import quote
 from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
@@ -15,7 +14,6 @@ from agent.workspace.transfer.uploads import check_space
 
 ANSWER_PATH = RelPath("output/answer.txt")
 
-_CHUNK = 1024**2
 _ANSWER_FORMATS = {
     "single_choice": "The answer is one capital letter.",
     "multiple_choice": "The answer is the capital letters of all that are right, such as: A, C",
@@ -32,8 +30,8 @@ def write_files(task: str, files: Mapping[str, Content], workspace: Workspace) -
     for name, content in files.items():
         try:
             path = RelPath(f"input/{name}")
-            check_space(workspace, path, _size(content), min_free=0)
-            written = workspace.write(path, _chunks(content))
+            check_space(workspace, path, size_of(content), min_free=0)
+            written = workspace.write(path, chunks_of(content))
         except WorkspaceError as error:
             raise TaskError(f"{quote(task)}: input_files[{quote(name)}]: {error}") from error
         if written != path:
@@ -53,19 +51,3 @@ def build_task(task: TaskRecord, mode: Mode = "sandbox") -> Task:
         sentences.append("Reply with the answer and nothing else.")
     text = "\n\n".join([sentences[0], " ".join(part for part in sentences[1:] if part)])
     return Task(text, prompts.get_bundled("general"), mode)
-
-
-def _size(content: Content) -> int:
-    if isinstance(content, HostFile):
-        with content.open() as file:
-            return file.seek(0, 2)
-    return len(content if isinstance(content, bytes) else content.encode())
-
-
-def _chunks(content: Content) -> Iterator[bytes]:
-    if isinstance(content, HostFile):
-        with closing(content.open()) as file:
-            while chunk := file.read(_CHUNK):
-                yield chunk
-    else:
-        yield content if isinstance(content, bytes) else content.encode()

@@ -13,7 +13,7 @@ import binascii
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, cast, get_args
@@ -26,6 +26,7 @@ from agent.workspace.paths import RelPath
 
 QaType = Literal["single_choice", "multiple_choice", "open_ended", "exact"]
 MAX_FILES = 10_000
+_CHUNK = 1024**2
 
 NO_TYPE = (
     "is missing: nothing says how answers are compared. If these are the paper's rows, name their "
@@ -53,6 +54,24 @@ class HostFile:
 
 
 Content = str | bytes | HostFile
+
+
+def chunks_of(content: Content) -> Iterator[bytes]:
+    """Yield the content of a task's file. Raises ``WorkspaceError``."""
+    if isinstance(content, HostFile):
+        with content.open() as file:
+            while chunk := file.read(_CHUNK):
+                yield chunk
+    else:
+        yield content if isinstance(content, bytes) else content.encode()
+
+
+def size_of(content: Content) -> int:
+    """Return the number of bytes of a task's file. Raises ``WorkspaceError``."""
+    if isinstance(content, HostFile):
+        with content.open() as file:
+            return file.seek(0, 2)
+    return len(content if isinstance(content, bytes) else content.encode())
 
 
 class InvalidRecord(ValueError):

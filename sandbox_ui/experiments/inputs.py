@@ -2,13 +2,13 @@
 
 import hashlib
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import BinaryIO
 
 from agent.errors import QuotaExceeded, RunError, StudioError, WorkspaceError
 from agent.experiments.experiment import Experiment
-from agent.experiments.folder import INPUTS, ExperimentFolder
+from agent.experiments.folder import INPUTS, Document, ExperimentFolder
 from agent.experiments.suite import DataFile
 from agent.runs.folder import RunFolder
 from agent.runs.inputs import INPUT_FOLDER, list_inputs
@@ -44,16 +44,11 @@ def hash_input(file: BinaryIO, path: RelPath) -> DataFile:
     return DataFile.of(_text_of(path), file)
 
 
-def keep_inputs(folder: ExperimentFolder, workspace: Workspace) -> None:
-    """Copy the input files of a draft into a comparison's folder, for the runs to start."""
-    kept = folder.path / INPUTS
-    kept.mkdir(mode=0o700)
-    for each in folder.definition.inputs:
-        with (
-            workspace.open_read(RelPath(f"{INPUT_FOLDER}/{each.path}")) as file,
-            (kept / each.sha256).open("wb") as copy,  # of equal files, the same once more
-        ):
-            copy.writelines(_checked(file, each))
+def read_inputs(workspace: Workspace, inputs: Iterable[DataFile]) -> Iterator[Document]:
+    """Yield the hashes and the contents of a draft's inputs, for a comparison's folder."""
+    for each in inputs:
+        with workspace.open_read(RelPath(f"{INPUT_FOLDER}/{each.path}")) as file:
+            yield each.sha256, _checked(file, each)
 
 
 def discard_inputs(folder: ExperimentFolder) -> None:

@@ -50,7 +50,7 @@ from sandbox_ui.experiments.execution import Execution
 from sandbox_ui.experiments.inputs import (
     describe_inputs,
     discard_inputs,
-    keep_inputs,
+    read_inputs,
     require_storage,
 )
 from sandbox_ui.experiments.live_experiment import LiveExperiment, Place, without_cells
@@ -125,9 +125,9 @@ class ExperimentManager:
         Return what its new runs need and will take; nothing is added or started.
         """
         preset = request.preset if isinstance(request, EvaluationRequest) else ""
-        done = runs_by_suite(self.registry.folder(experiment)) if experiment else {}
         with self._defined(request, user, experiment) as (found, participants):
             settings, definition = self._settings, found.definition
+            done = runs_by_suite(self.registry.folder(experiment)) if experiment else {}
             text = found.suites[0].tasks[0].text
             models = {
                 at: model_for(each.for_task(text), settings, user)
@@ -410,13 +410,8 @@ class ExperimentManager:
             copy_example_inputs(workspace, definition.task)
             definition = replace(definition, inputs=describe_inputs(workspace))
             require_storage(definition, self._quota.remaining(definition.owner))
-            live = self.registry.create(definition, title=title)
-            try:
-                keep_inputs(live.folder, workspace)
-            except BaseException:
-                self.registry.delete(live.folder.id)
-                raise
-        return live
+            documents = read_inputs(workspace, definition.inputs)
+            return self.registry.create(definition, title=title, documents=documents)
 
     def _create_evaluation(
         self, request: EvaluationRequest, user: User

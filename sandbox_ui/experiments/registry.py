@@ -1,13 +1,13 @@
 """The comparisons and evaluations of a data folder."""
 
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from agent.data_folder import existing_folders
 from agent.errors import RunError, StorageFull
 from agent.experiments.experiment import Experiment
-from agent.experiments.folder import KINDS, ExperimentFolder, record_path
+from agent.experiments.folder import KINDS, Document, ExperimentFolder, record_path
 from agent.experiments.suite import Suite
 from sandbox_ui.experiments.live_experiment import Listener, LiveExperiment
 from sandbox_ui.experiments.observed import ObservedRuns
@@ -23,11 +23,16 @@ class ExperimentRegistry:
         self._lock = threading.RLock()
 
     def create(
-        self, definition: Experiment, suites: Sequence[Suite] = (), title: str = ""
+        self,
+        definition: Experiment,
+        suites: Sequence[Suite] = (),
+        title: str = "",
+        documents: Iterable[Document] = (),
     ) -> LiveExperiment:
         """Create an experiment; its id and time are set here. Raises ``StorageFull``."""
         try:
-            return self._add(ExperimentFolder.create(self._data, definition, suites, title))
+            folder = ExperimentFolder.create(self._data, definition, suites, title, documents)
+            return self._add(folder)
         except OSError as error:
             kind = "evaluation" if suites else "comparison"
             raise StorageFull(

@@ -11,7 +11,6 @@ from typing import Literal
 from agent.errors import WorkspaceError
 from agent.experiments.document_sizes import tokens_for
 from agent.experiments.experiment import Experiment
-from agent.experiments.folder import content_bytes
 from agent.experiments.preflight.estimate import Estimate, estimate
 from agent.experiments.suite import EvalTask, Suite
 from agent.grading.checks import Check, Expected, JudgeAccess
@@ -20,6 +19,7 @@ from agent.models.endpoint.deferred import DeferredEndpointModel, passport_of
 from agent.models.passport.ensure import ensure_tested
 from agent.models.passport.passport import Passport
 from agent.settings import Settings
+from agent.tasks.task import size_of
 from agent.util.stop import Stop
 from agent.util.text import plural
 
@@ -175,7 +175,7 @@ def _tokens(task: EvalTask) -> int:
 
 def _size(task: EvalTask, name: str) -> int:
     try:
-        return len(content_bytes(task.inputs[name]))
+        return size_of(task.inputs[name])
     except WorkspaceError:
         return 0  # the run reports it
 

@@ -129,6 +129,17 @@ def test_the_studio_says_what_is_wrong_with_a_request(client: ComparisonClient) 
     assert refusal(members=[PLAIN, PLAIN | {"prompt": "../x"}])[0] in (400, 404)
 
 
+def test_a_comparison_takes_no_further_members(client: ComparisonClient) -> None:
+    comparison = client.run_to_end(PLAIN, SANDBOX)["id"]
+    for path in ("extend", "extend/check"):
+        url = f"/api/evaluations/{comparison}/{path}"
+        answer = client.http.post(url, json={"members": [PLAIN]})
+        assert (answer.status_code, answer.json()["error"]) == (
+            400,
+            "Only an evaluation takes further members and tasks.",
+        )
+
+
 def test_files_outside_input_are_refused(client: ComparisonClient) -> None:
     draft = client.draft(a=b"x")
     client.http.put(f"/api/runs/{draft}/files/notes.txt", content=b"y").raise_for_status()
