@@ -2,12 +2,13 @@
 
 import re
 import threading
-import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
+
+from agent.util.text import without_controls
 
 MAX_TITLE = 200
 ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
@@ -82,6 +83,4 @@ class OwnedFolder(ABC, Generic[Record]):
 
 def one_line_title(title: str) -> str:
     """Return a title as one line without control characters."""
-    line = " ".join(title.split())
-    kept = (each for each in line if unicodedata.category(each) not in ("Cc", "Cs"))
-    return "".join(kept)[:MAX_TITLE].strip()
+    return without_controls(" ".join(title.split()))[:MAX_TITLE].strip()

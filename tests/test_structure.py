@@ -25,9 +25,9 @@ def module(path: Path) -> str:
 
 LAYERS = {
     "agent": (
-        "errors setting_parsers installation packaging owned_folder",
+        "errors setting_parsers installation packaging",
         "util",
-        "sandbox workspace documents vision prompts models output_folder capabilities",
+        "sandbox workspace documents vision prompts models output_folder owned_folder capabilities",
         "events limits tools examples data_folder",
         "run_fields settings loop",
         "runs",

@@ -28,6 +28,7 @@ from agent.experiments.publish.publication import published
 from agent.experiments.publish.rows import whole_rows
 from agent.experiments.publish.selection import Chosen, chosen_runs
 from agent.experiments.runner import Progress, Runner, StartedRun
+from agent.experiments.schedule import models_of
 from agent.experiments.scoring import judge_access
 from agent.experiments.setup import set_up, with_request
 from agent.grading.checks import JudgeAccess
@@ -284,11 +285,8 @@ def _confirm(
 
     A new one is then deleted: nothing of it was run.
     """
-    models: dict[int, Model] = {}
-    for index in range(len(folder.definition.members)):
-        with suppress(StudioError):  # the first run reports it
-            if (model := _model_to_test(folder, plan, index)) is not None:
-                models[index] = model
+    members = range(len(folder.definition.members))
+    models = models_of(members, partial(_model_to_test, folder, plan))
     places = [folder.data, *candidate_folders(plan.settings.data)]
     found = preflight(
         folder.definition, folder.suites, models, judge, plan.settings,

@@ -103,11 +103,7 @@ class Schedule:
 
         ``model_of`` returns None for one that is not tested; ``on_test`` is called in any thread.
         """
-        models: dict[int, Model] = {}
-        for member in sorted({member for _, member, _ in self._pending}):
-            with suppress(StudioError):  # the first run reports it
-                if (model := model_of(member)) is not None:
-                    models[member] = model
+        models = models_of(sorted({member for _, member, _ in self._pending}), model_of)
         given_up: dict[Key, str] = {}
         for member, problem in ensure_tested(models, stop, on_test).items():
             given_up |= dict.fromkeys(self.give_up(problem, member), problem)
@@ -142,6 +138,16 @@ class Schedule:
         self._pending = deque(key for key in self._pending if member not in (None, key[1]))
         self._changed.notify_all()
         return dropped
+
+
+def models_of(members: Iterable[int], model_of: Callable[[int], Model | None]) -> dict[int, Model]:
+    """Return the models to test; one that cannot be found is reported by its member's first run."""
+    models: dict[int, Model] = {}
+    for member in members:
+        with suppress(StudioError):
+            if (model := model_of(member)) is not None:
+                models[member] = model
+    return models
 
 
 def is_builtin(member: Member) -> bool:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from unicodedata import category
 
 _REPLACEMENTS = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n\f"}
 _REPLACEMENTS |= {0x7F: 0x2421} | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
@@ -59,6 +60,12 @@ def quote(text: str) -> str:
 def one_line(text: str) -> str:
     """Return sanitized text without newlines, so that a name stays on one line."""
     return sanitize(text).replace("\n", "␊").replace("\f", "␌")
+
+
+def without_controls(text: str) -> str:
+    """Return a text without control characters, but line ends, and without lone surrogates."""
+    kept = (each for each in text if each == "\n" or category(each) not in ("Cc", "Cs"))
+    return "".join(kept)
 
 
 def shortened(text: str, limit: int) -> str:

@@ -3,6 +3,7 @@
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -16,7 +17,6 @@ from agent.experiments.publish.columns import RUN_COLUMNS
 from agent.experiments.publish.run_row import PUBLISHED, RunRow
 from agent.experiments.reading.labels import LabelEntry
 from agent.experiments.scan.description import value_of
-from agent.experiments.suite import EvalTask
 
 MAX_ANSWER = 20_000  # characters
 _FIGURES = (
@@ -39,18 +39,14 @@ def rows_of(folder: ExperimentFolder, cells: Sequence[Sequence[Cell]]) -> Iterat
 
 def whole_rows(folder: ExperimentFolder, summaries: Summaries) -> Iterator[RunRow]:
     """Yield the rows of all runs that were recorded, with their answers."""
-    for at, row in enumerate(cells_of(folder, summaries)):
-        expected = folder.definition.expected
-        answer = expected.answer if expected else ""
-        about = {
-            **_about(folder, at),
-            "expected": _expected(folder.tasks[at]) if folder.definition.suites else answer,
-        }
-        for cell, member in zip(row, folder.definition.members, strict=True):
-            for run in cell.runs:
-                summary = run.summary
-                whole = whole_answer(folder.data, run.entry.run, summary) if summary else ""
-                yield _row(run, member, about, whole)
+    cells = cells_of(folder, summaries)
+    runs = (run for row in cells for cell in row for run in cell.runs)
+    for row, run in zip(rows_of(folder, cells), runs, strict=True):
+        answer = whole_answer(folder.data, row.run, run.summary) if run.summary else ""
+        yield replace(
+            row, expected=_expected(folder, row.task), answer=answer[:MAX_ANSWER],
+            answer_characters=len(answer),
+        )  # fmt: skip
 
 
 def to_json(rows: Iterable[RunRow]) -> list[dict[str, Any]]:
@@ -116,12 +112,15 @@ def _about(folder: ExperimentFolder, at: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _expected(task: EvalTask) -> str:
+def _expected(folder: ExperimentFolder, task: int) -> str:
     """Return a task's right answer, or the rules that its answer follows."""
-    return task.expected or json.dumps(task.arguments.get("rules", ()), ensure_ascii=False)
+    expected = folder.expected(task)
+    if expected is None:
+        return ""
+    return expected.answer or json.dumps(expected.rules, ensure_ascii=False)
 
 
-def _row(run: Outcome, member: Member, about: Mapping[str, Any], answer: str = "") -> RunRow:
+def _row(run: Outcome, member: Member, about: Mapping[str, Any]) -> RunRow:
     entry, summary, grade = run.entry, run.summary, run.grade
     metrics = summary.metrics if summary else None
     figures = {name: getattr(metrics, name) for name in _FIGURES} if metrics else {}
@@ -144,8 +143,6 @@ def _row(run: Outcome, member: Member, about: Mapping[str, Any], answer: str = "
         reason=run.reason,
         score=run.score,
         extracted=grade.extracted if grade else "",
-        answer=answer[:MAX_ANSWER],
-        answer_characters=len(answer),
         grader=grade.grader if grade else "",
         judge=grade.judge if grade else "",
         votes=tuple(grade.votes) if grade else (),

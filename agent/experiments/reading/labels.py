@@ -1,6 +1,5 @@
 """Labels and notes of runs in the experiment's folder, and the agreement of their two raters."""
 
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from typing import Any
 
 from agent.errors import UsageError
 from agent.util.entry_list import EntryList
+from agent.util.text import without_controls
 
 MAX_LABEL, MAX_NOTE, MAX_RATER = 40, 2_000, 60  # characters
 MAX_RATERS, MAX_LABELS = 2, 30  # of an experiment
@@ -98,7 +98,7 @@ class RunLabels:
 def label_of(run: str, rater: str, label: str, note: str, at: float) -> LabelEntry:
     """Return what a rater says of a run, without control characters. Raises ``UsageError``."""
     entry = LabelEntry(
-        run=run, rater=_line(rater), label=_line(label), note=_text(note).strip(), at=at
+        run=run, rater=_line(rater), label=_line(label), note=without_controls(note).strip(), at=at
     )
     if not entry.rater:
         raise UsageError("Enter the rater’s name.")
@@ -112,13 +112,7 @@ def label_of(run: str, rater: str, label: str, note: str, at: float) -> LabelEnt
 
 
 def _line(text: str) -> str:
-    return _text(" ".join(text.split()))
-
-
-def _text(text: str) -> str:
-    return "".join(
-        each for each in text if each == "\n" or unicodedata.category(each) not in ("Cc", "Cs")
-    )
+    return without_controls(" ".join(text.split()))
 
 
 def agreement(raters: Sequence[str], pairs: Iterable[tuple[str, str]]) -> dict[str, Any] | None:
