@@ -1,6 +1,5 @@
 """The definition of an experiment from a request, its suites, and its members' options."""
 
-import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,10 +24,11 @@ from agent.models import parameters
 from agent.models.builtin.install import BUILTIN_ID
 from agent.models.parameters import InvalidValue
 from agent.models.transport.base_url import parse_base_url, same_endpoint
-from agent.runs.inputs import INPUT_FOLDER, list_inputs
+from agent.runs.inputs import INPUT_FOLDER
 from agent.settings import Settings
 from agent.workspace.files import Workspace
-from agent.workspace.paths import RelPath
+from agent.workspace.paths import ROOT, RelPath
+from agent.workspace.transfer.copy import copy_out
 from sandbox_ui.auth.user import User
 from sandbox_ui.experiments.request import (
     ComparisonRequest,
@@ -164,7 +164,7 @@ def loaded_suites(
         raise UsageError("Only the operator may name data on the server. Upload the files instead.")
     with tempfile.TemporaryDirectory(prefix="suites-") as folder:
         if uploads is not None and any(each.upload for each in request.suites):
-            _copy_uploads(uploads, Path(folder))
+            copy_out(uploads, ROOT, Path(folder))
         yield [_load(each, Path(folder), request, preset) for each in request.suites]
 
 
@@ -173,7 +173,7 @@ def _load(
 ) -> Suite:
     path = Path(asked.path).expanduser() if asked.path else None
     if asked.upload:
-        path = uploads / str(RelPath(asked.upload))  # it stays below the uploads
+        path = uploads / INPUT_FOLDER / RelPath(asked.upload)  # it stays below the uploads
         if not path.exists():
             raise UsageError(f"{asked.name}: “{asked.upload}” was not uploaded.")
     suite, limit = known_suites.load(asked.name, path), asked.limit or request.limit
@@ -185,18 +185,6 @@ def _load(
                                 else 0),
         parameters=parameters.checked(asked.parameters),
     )  # fmt: skip
-
-
-def _copy_uploads(workspace: Workspace, folder: Path) -> None:
-    """Copy a draft's ``input/`` without following links. Raises ``WorkspaceError``."""
-    for path in list_inputs(workspace):
-        target = folder / str(path)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with (
-            workspace.open_read(RelPath(f"{INPUT_FOLDER}/{path}")) as file,
-            target.open("wb") as copy,
-        ):
-            shutil.copyfileobj(file, copy)
 
 
 def members_of(
