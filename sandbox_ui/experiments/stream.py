@@ -43,9 +43,9 @@ _CELLS_SECONDS = 0.25
 class ExperimentStream:
     """A follower of one experiment.
 
-    ``chosen`` are the runs to follow, None for each member's latest, of a comparison. Runs and an
-    evaluation's cells are continued from their cursors. ``finish`` returns what this follower may
-    see.
+    ``chosen`` are the runs to follow, None for each member's latest, of a comparison. ``cursors``
+    continue an evaluation's cells, or a comparison's runs (``RUN:CURSOR``). ``finish`` returns what
+    this follower may see.
     """
 
     def __init__(
@@ -54,8 +54,7 @@ class ExperimentStream:
         manager: ExperimentManager,
         runs: RunManager,
         chosen: Collection[str] | None,
-        run_cursors: Mapping[str, int],
-        cell_cursor: str,
+        cursors: Sequence[str],
         finish: Callable[[dict[str, Any]], dict[str, Any]],
     ) -> None:
         self._live, self._experiment, self._kind = live, live.folder.id, live.folder.kind
@@ -63,8 +62,8 @@ class ExperimentStream:
         self._manager = manager
         self._runs = runs
         self._chosen = chosen
-        self._run_cursors = dict(run_cursors)
-        self._cell_cursor = cell_cursor
+        self._cell_cursor = cursors[-1] if self._has_cells and cursors else ""
+        self._run_cursors = {} if self._has_cells else _parse_cursors(cursors)
         self._finish = finish
         self._wake = asyncio.Event()
         self._signal = sse.thread_safe_setter(self._wake)
@@ -242,8 +241,7 @@ def parse_runs(text: str | None, known: Collection[str]) -> list[str] | None:
     return [run for run in dict.fromkeys(runs) if run in known]
 
 
-def parse_cursors(texts: Sequence[str]) -> dict[str, int]:
-    """Return the cursors in query parameters of the form ``RUN:CURSOR``."""
+def _parse_cursors(texts: Sequence[str]) -> dict[str, int]:
     cursors = {}
     for text in texts:
         for part in filter(None, text.split(",")):

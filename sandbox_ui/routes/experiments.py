@@ -37,7 +37,6 @@ from sandbox_ui.experiments.request import (
 from sandbox_ui.experiments.selection import NotComparable
 from sandbox_ui.experiments.stream import (
     ExperimentStream,
-    parse_cursors,
     parse_runs,
     stream_response,
 )
@@ -124,8 +123,8 @@ class ExperimentRoutes(Routes):
 
     async def _limited(self, request: Request, work: Callable[..., _T], *arguments: Any) -> _T:
         """Carry out slow work of a user, a little at a time."""
-        async with self._limiter.slot(get_access(request).limiter_key):
-            return await run_sync(work, *arguments)
+        key = get_access(request).limiter_key
+        return await self._limiter.run(key, partial(work, *arguments))
 
     @at("/api/comparisons/from-runs", method="POST")
     async def create_from_runs(self, request: Request) -> Response:
@@ -175,14 +174,12 @@ class ExperimentRoutes(Routes):
         """
         experiment, access, query = _id(request), get_access(request), request.query_params
         live = await run_sync(self._manager.registry.get, experiment)
-        cells = live.folder.kind == "evaluation"
         stream = ExperimentStream(
             live,
             self._manager,
             self._runs,
             parse_runs(query.get("runs"), live.run_ids()),
-            {} if cells else parse_cursors(query.getlist("cursor")),
-            query.get("cursor", "") if cells else "",
+            query.getlist("cursor"),
             partial(_for_reader, access=access, experiment=experiment),
         )
         return stream_response(
@@ -202,14 +199,13 @@ class ExperimentRoutes(Routes):
         from agent.experiments.publish.selection import chosen_runs
         from agent.report import groups
 
-        kind, key = request.path_params["kind"], get_access(request).limiter_key
+        kind = request.path_params["kind"]
         k = _number(request.query_params.get("k", ""))
         wanted = filters.parse(request.query_params.get("filter", ""))
         shown = await self._shown(request, self._manager.describe)
         if kind == "appendix.html" and "suites" in shown:
-            whole = await self._limiter.run(
-                key, partial(self._manager.published, _id(request), shown)
-            )
+            published = self._manager.published
+            whole = await self._limited(request, published, _id(request), shown)
             chosen = chosen_runs(from_json(whole["runs"]))
             parts = groups.parts(shown, self._runs.folder, appendix=chosen)
             return report_response(parts, "evaluation.appendix.html")
@@ -225,7 +221,7 @@ class ExperimentRoutes(Routes):
             return exports.export(whole, kind)
 
         headers = download_headers(f"{exports.kind_of(shown)}.{kind}")
-        body = await self._limiter.run(key, content)
+        body = await self._limited(request, content)
         return Response(body, headers=headers, media_type=exports.media_type(kind))
 
     @at(*_below("labels"))

@@ -1,6 +1,7 @@
 """Routes of questions to a model about an evaluation's runs."""
 
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from anyio.to_thread import run_sync
@@ -32,9 +33,8 @@ class QuestionRoutes(Routes):
     async def estimate(self, request: Request) -> Response:
         """Estimate a question about the runs that a ``filter`` names: tokens, cost, its basis."""
         asked: Any = parse(QuestionRequest, await read_json(request))
-        access = get_access(request)
-        async with self._limiter.slot(access.limiter_key):
-            found = await run_sync(self._questions.estimate, _id(request), asked)
+        estimate = partial(self._questions.estimate, _id(request), asked)
+        found = await self._limiter.run(get_access(request).limiter_key, estimate)
         return json_response({camel_case(name): each for name, each in asdict(found).items()})
 
     @at(f"{_EVALUATION}/questions", method="POST")
