@@ -115,9 +115,9 @@ class Services:
             settings.max_sandboxes_per_user,
         )
         runs = RunManager(settings.data, provider, admission, settings.idle_seconds)
-        registry = ExperimentRegistry(settings.data)
-        identities = Identities.from_settings(settings, runs.peek_folder, registry)
         catalog = Catalog(settings.data, runs, provider)
+        registry = ExperimentRegistry(settings.data, catalog.history)
+        identities = Identities.from_settings(settings, runs.peek_folder, registry)
         quota = Quota(catalog, limits.max_storage_per_user, settings.data)
         expiry = ExpiryJob(catalog, Retention(limits.retention_days, limits.max_storage))
         usage = UsageReporter(

@@ -17,6 +17,7 @@ from agent.experiments.outcomes import Cell, OutcomeName, Summaries, cell_of, co
 from agent.experiments.scan.scanner import Scanner
 from agent.experiments.suite import Suite
 from agent.grading.checks import JudgeAccess
+from agent.history.index import History
 from sandbox_ui.experiments.observed import ObservedRuns
 
 _MAX_LOG = 50_000
@@ -51,18 +52,21 @@ class _Overview:
 class LiveExperiment:
     """An experiment. Thread-safe.
 
-    ``observed`` reads the runs of another process; ``started`` is how many runs were done when it
-    was started or continued, and when; ``judge`` has its key while votes are needed; ``scanners``
-    are by question; ``listeners`` are called, from any thread, when it has changed.
+    ``history`` has the summaries of its runs, or ``observed`` if another process carries them out;
+    ``started`` is how many runs were done when it was started or continued, and when; ``judge`` has
+    its key while votes are needed; ``scanners`` are by question; ``listeners`` are called, from any
+    thread, when it has changed.
     """
 
     def __init__(
         self,
         folder: ExperimentFolder,
+        history: History,
         observed: ObservedRuns | None = None,
         listeners: list[Listener] | None = None,
     ) -> None:
         self.folder = folder
+        self._history = history
         self.observed = observed
         self.reason = ""
         self.started = 0, 0.0
@@ -79,7 +83,8 @@ class LiveExperiment:
         self._trimmed = 0
         self._overview: _Overview | None = None
         self.listeners: list[Listener] = [] if listeners is None else listeners
-        # Held until the summaries read are taken in: no older ones replace newer ones.
+        # Held until the summaries read are taken in: no older ones replace newer ones. Whether runs
+        # are in progress is asked within it, too.
         self.summaries_lock = threading.RLock()
         self._lock = threading.RLock()
 
@@ -156,10 +161,15 @@ class LiveExperiment:
             self._epoch, self._overview = secrets.token_hex(4), None
             return added
 
-    def read_further(self, *, running: bool) -> set[Place]:
-        """Read what another process has added; return the cells that may have changed."""
+    def summaries(self, runs: Collection[str] | None = None) -> Summaries:
+        """Return the summaries of some of its runs, by default of all."""
+        source = self.observed or self._history
+        return source.summaries(self.run_ids() if runs is None else runs)
+
+    def read_further(self, *, running: bool) -> None:
+        """Read what another process has added, and compute the cells that may have changed."""
         if self.observed is None:
-            return set()
+            return
         with self._lock:
             runs, scores = self.folder.read_further()
             if runs:
@@ -172,20 +182,25 @@ class LiveExperiment:
                 places.update(self.unsettled())
                 self.forget_overview()
             self._seen_running = running
-        return places
+        self.refresh(places, running=running)
 
-    def load(self, summaries: Summaries, *, running: bool) -> None:
-        """Compute all cells, or all of them again: a run may have been deleted or continued."""
-        with self._lock:
-            self._loaded = True
-            places = {(each.task, each.member) for each in self._by_run.values()}
-            self._refresh(sorted(places), summaries, running=running)
+    def load(self, *, running: bool) -> Summaries:
+        """Compute all cells, also those of runs that were deleted; return the runs' summaries."""
+        with self.summaries_lock:
+            summaries = self.summaries()
+            with self._lock:
+                self._loaded = True
+                places = {(each.task, each.member) for each in self._by_run.values()}
+                self._refresh(sorted(places), summaries, running=running)
+            return summaries
 
-    def refresh(self, places: Iterable[Place], summaries: Summaries, *, running: bool) -> None:
-        """Compute some cells again, with the summaries of their runs."""
-        with self._lock:
-            if self._loaded:
-                self._refresh(places, summaries, running=running)
+    def refresh(self, places: Collection[Place], *, running: bool) -> None:
+        """Compute some cells again."""
+        with self.summaries_lock:
+            summaries = self.summaries(self.runs_at(places))
+            with self._lock:
+                if self._loaded:
+                    self._refresh(places, summaries, running=running)
 
     def unscored(self) -> list[RunEntry]:
         """Return the runs that ended without a score."""
@@ -214,10 +229,10 @@ class LiveExperiment:
             cells = [(*place, cell_to_json(self._shown[place])) for place in places]
             return Changes(self.cursor, cells)
 
-    def describe(self, summaries: Summaries, *, running: bool) -> dict[str, Any]:
+    def describe(self, *, running: bool) -> dict[str, Any]:
         """Return it as JSON values, with all tasks and cells; all of it is computed anew."""
         began = time.monotonic()
-        self.load(summaries, running=running)
+        summaries = self.load(running=running)
         cursor = self.cursor
         continued = not self.folder.definition.suites and any(
             each is not None and each.running for each in summaries.values()
@@ -226,23 +241,23 @@ class LiveExperiment:
         if self.folder.definition.suites:
             described["cursor"] = cursor
         now = time.monotonic()
-        self._overview = _Overview(cursor, running, now, now - began, without_cells(described))
+        self._overview = _Overview(cursor, running, now, now - began, _without_cells(described))
         return described
 
-    def known_overview(self, *, running: bool, fresh: bool, listed: bool) -> dict[str, Any] | None:
-        """Return the last description without cells; None if it is too old.
+    def overview(self, *, running: bool, fresh: bool, listed: bool) -> dict[str, Any]:
+        """Return it without tasks and cells, as it was described last if that is not too old.
 
         ``fresh`` wants it as it is now; ``listed`` only its state and the results of ended runs.
         """
-        known = self._overview
-        if known is None:
-            return None
-        unchanged = (known.cursor, known.running) == (self.cursor, running)
-        # A comparison also shows figures of runs in progress, and what continues them.
-        if unchanged and (listed or self.folder.definition.suites):
-            return known.described
-        recent = time.monotonic() - known.at < max(_SECONDS, _SHARE * known.took)
-        return known.described if recent and not fresh else None
+        if known := self._overview:
+            unchanged = (known.cursor, known.running) == (self.cursor, running)
+            # A comparison also shows figures of runs in progress, and what continues them.
+            if unchanged and (listed or self.folder.definition.suites):
+                return known.described
+            recent = time.monotonic() - known.at < max(_SECONDS, _SHARE * known.took)
+            if recent and not fresh:
+                return known.described
+        return _without_cells(self.describe(running=running))
 
     def forget_overview(self) -> None:
         """Describe it anew: its title has changed, or a run was deleted."""
@@ -263,7 +278,7 @@ class LiveExperiment:
             del self._log[:-_MAX_LOG]
 
 
-def without_cells(described: dict[str, Any]) -> dict[str, Any]:
+def _without_cells(described: dict[str, Any]) -> dict[str, Any]:
     """Return a description without its tasks and cells."""
     return {
         name: each for name, each in described.items() if name not in ("tasks", "cells", "columns")

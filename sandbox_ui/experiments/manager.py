@@ -36,7 +36,6 @@ from agent.experiments.schedule import is_builtin
 from agent.experiments.scoring import is_stored, judge_access
 from agent.experiments.suites import presets
 from agent.grading.checks import JudgeAccess
-from agent.runs.summary import Summary
 from agent.settings import Settings
 from sandbox_ui.auth.user import User
 from sandbox_ui.experiments.definition import (
@@ -53,7 +52,7 @@ from sandbox_ui.experiments.inputs import (
     read_inputs,
     require_storage,
 )
-from sandbox_ui.experiments.live_experiment import LiveExperiment, Place, without_cells
+from sandbox_ui.experiments.live_experiment import LiveExperiment, Place
 from sandbox_ui.experiments.registry import ExperimentRegistry
 from sandbox_ui.experiments.request import (
     ComparisonRequest,
@@ -179,21 +178,17 @@ class ExperimentManager:
         """Return an experiment as JSON values, with all tasks and cells, for its owner."""
         live = self.catch_up(experiment)
         with live.summaries_lock:
-            running = self.is_running(live)
-            described = live.describe(self._summaries(live), running=running)
+            described = live.describe(running=self.is_running(live))
             return described | self._activity(live, described)
 
     def overview(
         self, experiment: str, *, fresh: bool = True, listed: bool = False
     ) -> dict[str, Any]:
-        """Return an experiment without its tasks and cells; see ``known_overview``."""
+        """Return an experiment without its tasks and cells; see ``LiveExperiment.overview``."""
         live = self.catch_up(experiment)
         with live.summaries_lock:
             running = self.is_running(live)
-            described = live.known_overview(running=running, fresh=fresh, listed=listed)
-            if described is None:
-                whole = live.describe(self._summaries(live), running=running)
-                described = without_cells(whole)
+            described = live.overview(running=running, fresh=fresh, listed=listed)
             return described | self._activity(live, described)
 
     def published(
@@ -203,7 +198,7 @@ class ExperimentManager:
         from agent.experiments.publish.publication import published  # only to export
 
         live = self.registry.get(experiment)
-        return published(live.folder, self._summaries(live), shown, k)
+        return published(live.folder, live.summaries(), shown, k)
 
     def in_brief(self, kind: Kind, owner: str | None) -> list[dict[str, Any]]:
         """Return all experiments of a kind, or one user's, newest first, in a few words each."""
@@ -241,11 +236,7 @@ class ExperimentManager:
             self._catalog.adopt()
             live = self.registry.get(experiment)
         if live.observed is not None:
-            running = self.is_running(live)
-            places = live.read_further(running=running)
-            with live.summaries_lock:
-                summaries = self._summaries(live, live.runs_at(places))
-                live.refresh(places, summaries, running=running)
+            live.read_further(running=self.is_running(live))
         return live
 
     def stop(self, experiment: str, member: int | None = None) -> None:
@@ -278,7 +269,7 @@ class ExperimentManager:
         With ``only_infrastructure``, those that failed by an infrastructure error.
         """
         live = self._idle(experiment)
-        folder, summaries = live.folder, self._load(live, running=False)
+        folder, summaries = live.folder, live.load(running=False)
         if only_infrastructure:
             todo = infrastructure(folder, summaries)
             nothing = f"No run of this {folder.kind} failed by an infrastructure error."
@@ -310,7 +301,7 @@ class ExperimentManager:
             raise UsageError("The evaluation has these members and tasks already.")
         if request.inputs:
             self._catalog.discard_draft(request.inputs)
-        todo = missing(folder, self._load(live, running=False))
+        todo = missing(folder, live.load(running=False))
         self._carry_out(live, todo, participants, user)
         return {"members": added[0], "tasks": added[1]}
 
@@ -443,7 +434,7 @@ class ExperimentManager:
         folder.set_stopped(False)
         live.judge = judge or live.judge
         unscored = self._unscored(live)  # before they are shown as being scored
-        self._load(live, running=True)
+        live.load(running=True)
         live.started = live.counts()["done"], time.monotonic()
         self._score(live, unscored)
         self._refresh(live, live.unsettled())
@@ -458,7 +449,7 @@ class ExperimentManager:
             live.reason = execution.reason
         with suppress(StudioError):  # it was deleted, or the history is locked
             self._refresh(live, live.unsettled())
-            if not folder.definition.suites and not missing(folder, self._summaries(live)):
+            if not folder.definition.suites and not missing(folder, live.summaries()):
                 discard_inputs(folder)
         self._forget_judge(live)
 
@@ -485,7 +476,7 @@ class ExperimentManager:
 
     def _score(self, live: LiveExperiment, entries: Collection[RunEntry]) -> None:
         """Score the answers of ended runs in the background, where grades are stored."""
-        folder, summaries = live.folder, self._summaries(live, [each.run for each in entries])
+        folder, summaries = live.folder, live.summaries([each.run for each in entries])
         for entry in entries:
             summary = summaries.get(entry.run)
             if summary is None or not has_answer(summary):
@@ -558,26 +549,11 @@ class ExperimentManager:
             return ""
         return f"At most {at_once:,} of the {total:,} runs are in progress at the same time."
 
-    def _load(self, live: LiveExperiment, *, running: bool) -> dict[str, Summary | None]:
-        """Compute all cells anew; return the summaries of the runs."""
-        with live.summaries_lock:
-            summaries = self._summaries(live)
-            live.load(summaries, running=running)
-            return summaries
-
     def _refresh(self, live: LiveExperiment, places: Collection[Place]) -> None:
         """Compute some cells again, and notify the followers."""
         with live.summaries_lock:
-            summaries = self._summaries(live, live.runs_at(places))
-            live.refresh(places, summaries, running=live.folder.id in self._executions)
+            live.refresh(places, running=live.folder.id in self._executions)
         live.notify()
-
-    def _summaries(
-        self, live: LiveExperiment, runs: Collection[str] | None = None
-    ) -> dict[str, Summary | None]:
-        """Return the summaries of some of its runs, by default of all."""
-        source = live.observed or self._catalog.history
-        return source.summaries(live.run_ids() if runs is None else runs)
 
     def own(self, experiment: str) -> LiveExperiment:
         """Return an experiment of this process. Raises ``RunActive`` if another one uses it."""

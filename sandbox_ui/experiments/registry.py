@@ -9,6 +9,7 @@ from agent.errors import RunError, StorageFull
 from agent.experiments.experiment import Experiment
 from agent.experiments.folder import KINDS, Document, ExperimentFolder, record_path
 from agent.experiments.suite import Suite
+from agent.history.index import History
 from sandbox_ui.experiments.live_experiment import Listener, LiveExperiment
 from sandbox_ui.experiments.observed import ObservedRuns
 
@@ -16,8 +17,9 @@ from sandbox_ui.experiments.observed import ObservedRuns
 class ExperimentRegistry:
     """The experiments of a data folder; those in subfolders are other processes'. Thread-safe."""
 
-    def __init__(self, data: Path) -> None:
+    def __init__(self, data: Path, history: History) -> None:
         self._data = data
+        self._history = history
         self._known: dict[str, LiveExperiment] = {}
         self._listed: dict[Path, int] = {}
         self._lock = threading.RLock()
@@ -80,7 +82,7 @@ class ExperimentRegistry:
     ) -> LiveExperiment:
         observed = ObservedRuns(folder.data) if folder.data != self._data else None
         with self._lock:
-            self._known[folder.id] = LiveExperiment(folder, observed, listeners)
+            self._known[folder.id] = LiveExperiment(folder, self._history, observed, listeners)
             return self._known[folder.id]
 
     def _look_for_others(self) -> None:
