@@ -10,7 +10,6 @@ from agent.cli.startup import STOPPED
 from agent.experiments.description import describe
 from agent.experiments.folder import ExperimentFolder
 from agent.experiments.preflight.confirmation import in_words, is_confirmed
-from agent.experiments.reading.filters import parse, selected
 from agent.experiments.scan.asking import Asked
 from agent.experiments.scan.description import answer_rows, value_of
 from agent.experiments.scan.records import Answer, Question
@@ -40,7 +39,11 @@ def run_command(options: argparse.Namespace, settings: Settings) -> int:
     price = settings.limits().price
     with ResultFolder(None, "evaluation").lock_existing(settings, options.evaluation) as data:
         folder = ExperimentFolder.open(data.path, options.evaluation, "evaluation")
-        question = planned(folder, _question(options, folder, config.model))
+        summaries = records.summaries(folder.data, [each.run for each in folder.runs()])
+        question = planned(folder, describe(folder, summaries), Question(
+            id="", text=options.question, kind=options.kind, categories=tuple(options.category),
+            model=config.model, base_url=options.base_url, chosen=options.where,
+        ))  # fmt: skip
         found = estimate(folder, question, price)
         print_line(in_words(found))
         if found.runs and not (options.yes or is_confirmed("Ask?")):
@@ -64,17 +67,6 @@ class _Progress:
         cited = "" if answer.citation == "none" else f", {answer.citation}"
         said = answer.error or f"{value_of(answer)}{where}{cited}"
         print_line(f"[{self._done}/{self._total}] {answer.run}: {said}")
-
-
-def _question(options: argparse.Namespace, folder: ExperimentFolder, model: str) -> Question:
-    runs = [each.run for each in folder.runs()]
-    summaries = records.summaries(folder.data, runs)
-    chosen = selected(describe(folder, summaries), parse(options.where))
-    ended = [run for run in chosen if (each := summaries.get(run)) and not each.running]
-    return Question(
-        id="", text=options.question, kind=options.kind, categories=tuple(options.category),
-        model=model, base_url=options.base_url, chosen=options.where, runs=tuple(ended),
-    )  # fmt: skip
 
 
 def _finish(folder: ExperimentFolder, question: Question, scanner: Scanner) -> int:

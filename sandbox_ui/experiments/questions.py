@@ -8,7 +8,6 @@ from pydantic import Field
 
 from agent.errors import QuotaExceeded, RunError
 from agent.experiments.preflight.estimate import Estimate
-from agent.experiments.reading.filters import parse, selected
 from agent.experiments.scan.asking import Asked
 from agent.experiments.scan.description import answers_to_json
 from agent.experiments.scan.records import Question, QuestionKind
@@ -86,21 +85,13 @@ class Questions:
         return model_for(RunRequest(spec, request.api_key), self._settings, user)
 
     def _planned(self, live: LiveExperiment, request: QuestionRequest) -> Question:
-        described = self._experiments.describe(live.folder.id)
-        chosen = set(selected(described, parse(request.filter)))
-        ended = [
-            run["run"]
-            for row in described["cells"] for cell in row for run in cell["runs"]
-            if run["run"] in chosen and run["outcome"] not in ("running", "waiting")
-        ]  # fmt: skip
         question = Question(
             id="", text=request.text.strip(), kind=request.kind,
             categories=tuple(each.strip() for each in request.categories),
             model=request.model.strip() or self._settings.model,
-            base_url=stored_url(request.base_url, self._settings),
-            chosen=request.filter, runs=tuple(ended),
+            base_url=stored_url(request.base_url, self._settings), chosen=request.filter,
         )  # fmt: skip
-        return planned(live.folder, question)
+        return planned(live.folder, self._experiments.describe(live.folder.id), question)
 
     def _start(self, live: LiveExperiment, question: Question, model: Model) -> None:
         with self._lock:

@@ -115,8 +115,11 @@ def labels_to_json(run: Outcome) -> dict[str, Any]:
     }
 
 
-def selected(description: Mapping[str, Any], chosen: Filter) -> list[str]:
-    """Return the ids of the runs that a filter lets through, in the order of the tasks."""
+def selected(description: Mapping[str, Any], chosen: Filter, *, ended: bool = False) -> list[str]:
+    """Return the ids of the runs, or only of those that ended, that a filter lets through.
+
+    They are in the order of the tasks.
+    """
     of_run, of_cell = list[_Test](), list[_Test]()
     for key, values in chosen.items():
         (of_cell if key in _OF_CELL else of_run).append((key, _test(values)))
@@ -125,7 +128,8 @@ def selected(description: Mapping[str, Any], chosen: Filter) -> list[str]:
         for about, runs in cells_of(description)
         if all(test(about[key]) for key, test in of_cell)
         for run in runs
-        if run["run"] and all(test(run.get(key)) for key, test in of_run)
+        if run["run"] and not (ended and run["outcome"] in ("running", "waiting"))
+        if all(test(run.get(key)) for key, test in of_run)
     ]
 
 

@@ -2,15 +2,17 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from statistics import fmean
+from typing import Any
 
 from agent.data_folder import random_id
 from agent.errors import JournalError, ModelError, ModelRefused
 from agent.experiments.folder import ExperimentFolder
 from agent.experiments.preflight.estimate import Estimate
+from agent.experiments.reading.filters import parse, selected
 from agent.experiments.scan.asking import Asked, ask, prompt_for
 from agent.experiments.scan.records import Answer, Question, check
 from agent.experiments.scan.transcript_text import read_transcript
@@ -52,16 +54,24 @@ def estimate(folder: ExperimentFolder, question: Question, price: Price | None) 
 
 def missing(folder: ExperimentFolder, question: Question) -> list[str]:
     """Return the runs about which a question has no answer yet; not those that were deleted."""
-    return [
-        run
-        for run in question.runs
-        if folder.scans.answer(question.id, run) is None
-        and journal.path_of(folder.data, run).exists()
-    ]
+    left = (run for run in question.runs if folder.scans.answer(question.id, run) is None)
+    return _existing(folder, left)
 
 
-def planned(folder: ExperimentFolder, question: Question) -> Question:
-    """Return the question, or an identical earlier one, with the runs. Raises ``UsageError``."""
+def _existing(folder: ExperimentFolder, runs: Iterable[str]) -> list[str]:
+    """Return the runs that were not deleted."""
+    return [run for run in runs if journal.path_of(folder.data, run).exists()]
+
+
+def planned(
+    folder: ExperimentFolder, description: Mapping[str, Any], question: Question
+) -> Question:
+    """Return the question, or an identical earlier one, with the ended runs that its filter names.
+
+    Raises ``UsageError``.
+    """
+    ended = selected(description, parse(question.chosen), ended=True)
+    question = replace(question, runs=tuple(_existing(folder, ended)))
     check(question)
     for each in folder.scans.questions():
         asked_now = replace(each, runs=question.runs, chosen=question.chosen)
