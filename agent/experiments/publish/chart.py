@@ -13,7 +13,7 @@ from agent.experiments.publish.tables import (
 )
 from agent.models.builtin.install import BUILTIN_BASE_NAME, BUILTIN_NAME
 
-MEASURES = ("score", "pass_hat_k", "tokens_once", "largest_prompt", "generated_tokens",
+_DRAWN = ("score", "pass_hat_k", "tokens_once", "largest_prompt", "generated_tokens",
             "total_seconds", "cost")  # fmt: skip
 """Keys of the rows that are drawn, in this order, if they are known."""
 
@@ -153,7 +153,7 @@ def _measures(description: Description) -> Iterator[Shape]:
         for row in group["rows"]
     }
     y = 78.0
-    for row in (known[key] for key in MEASURES if key in known):
+    for row in (known[key] for key in _DRAWN if key in known):
         largest = max(map(_end_of, row["cells"]))
         if largest <= 0:
             continue

@@ -26,7 +26,7 @@ from agent.experiments.publish.run_row import CAPABILITIES, RunRow
 from agent.grading.checks import CHECKS, Check
 
 ALL, MEAN = "all", "mean"  # all tasks together, and the mean over the domains
-_MEASURES = {
+_MEAN_OF = {
     "tokensOnce": "tokens_once", "tokensPeak": "largest_prompt", "tokensPrompt": "prompt_tokens",
     "tokensGenerated": "generated_tokens", "turns": "steps", "seconds": "total_seconds",
     "modelSeconds": "model_seconds", "sandboxSeconds": "sandbox_seconds",
@@ -38,7 +38,7 @@ METHODS = {"parsed": "", "paper": "paper_"}
 
 
 @dataclass
-class Column:
+class MemberRuns:
     """The runs of a member in a domain, by task."""
 
     tasks: Sequence[int]
@@ -64,7 +64,7 @@ class Column:
         """The mean score with its interval."""
         return estimate(self.known, binary=_is_binary(self.known))
 
-    def pairs(self, other: "Column") -> list[tuple[float, float]]:
+    def pairs(self, other: "MemberRuns") -> list[tuple[float, float]]:
         """Return the scores of the tasks of which both have one."""
         return [
             (one, base)
@@ -72,7 +72,7 @@ class Column:
             if one is not None and base is not None
         ]
 
-    def difference(self, other: "Column") -> PairedDifference | None:
+    def difference(self, other: "MemberRuns") -> PairedDifference | None:
         """Return the scores minus another's, paired by task."""
         pairs = self.pairs(other)
         first, second = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
@@ -81,10 +81,10 @@ class Column:
 
 @dataclass
 class _Domain:
-    """A domain with a column and a result for each member."""
+    """A domain with the runs and a result of each member."""
 
     name: str
-    columns: Sequence[Column]
+    members: Sequence[MemberRuns]
     results: list[dict[str, Any]] = field(default_factory=list)
     gains: list[PairedDifference | None] = field(default_factory=list)
 
@@ -104,7 +104,7 @@ def results_by_domain(
         tasks.setdefault(name, []).append(task)
     k = k or _largest_k(by_member)
     found = [
-        _domain(name, [Column(each, member) for member in by_member], baselines, k)
+        _domain(name, [MemberRuns(each, member) for member in by_member], baselines, k)
         for name, each in tasks.items()
     ]
     shown = [
@@ -192,29 +192,29 @@ def judge_figures(folder: ExperimentFolder) -> dict[str, Any]:
     }
 
 
-def _domain(name: str, columns: Sequence[Column], baselines: Sequence[int], k: int) -> _Domain:
-    domain, paces = _Domain(name, columns), [_pace(column) for column in columns]
-    leaders = _leaders(columns)
-    for index, (column, baseline) in enumerate(zip(columns, baselines, strict=True)):
+def _domain(name: str, members: Sequence[MemberRuns], baselines: Sequence[int], k: int) -> _Domain:
+    domain, paces = _Domain(name, members), [_pace(runs) for runs in members]
+    leaders = _leaders(members)
+    for index, (runs, baseline) in enumerate(zip(members, baselines, strict=True)):
         pace, base_pace = paces[index], paces[baseline]
-        gain = None if index == baseline else column.difference(columns[baseline])
-        rows = [row for task in column.tasks for row in column.rows.get(task, ())]
+        gain = None if index == baseline else runs.difference(members[baseline])
+        rows = [row for task in runs.tasks for row in runs.rows.get(task, ())]
         domain.gains.append(gain)
         domain.results.append({
             "member": index,
             "baseline": baseline,
-            "n": len(column.known),
-            "correct": sum(score > 0.5 for score in column.known),
-            **_score(column.score),
+            "n": len(runs.known),
+            "correct": sum(score > 0.5 for score in runs.known),
+            **_score(runs.score),
             "best": leaders == [index],
             "tied": len(leaders) > 1 and index in leaders,
             "infrastructure": sum(row.outcome == "infrastructure" for row in rows),
             "unscored": sum(row.outcome == "unscored" for row in rows),
             **_gain(gain),
-            "pairs": 0 if index == baseline else len(column.pairs(columns[baseline])),
-            **_cost(column.ended),
+            "pairs": 0 if index == baseline else len(runs.pairs(members[baseline])),
+            **_cost(runs.ended),
             "throughput": base_pace / pace if pace and base_pace else None,
-            **_passes(column, k),
+            **_passes(runs, k),
         })  # fmt: skip
     return domain
 
@@ -226,13 +226,13 @@ def _mean_over(
     found = []
     for index, baseline in enumerate(baselines):
         each = [domain.results[index] for domain in domains]
-        scores = _complete([domain.columns[index].score for domain in domains])
+        scores = _complete([domain.members[index].score for domain in domains])
         gains = [domain.gains[index] for domain in domains]
         found.append({
             **{name: _mean_of(each, name) for name in each[0]},
             "member": index,
             "baseline": baseline,
-            "n": sum(domain.columns[index].score is not None for domain in domains),
+            "n": sum(domain.members[index].score is not None for domain in domains),
             **{name: sum(result[name] for result in each)
                for name in ("correct", "infrastructure", "unscored", "runs", "passTasks")},
             **_score(mean_of_estimates(scores)),
@@ -263,22 +263,22 @@ def _mean_difference(
     weighted = [
         (one - other) / (len(pairs) * len(domains))
         for domain in domains
-        for pairs in [domain.columns[index].pairs(domain.columns[baseline])]
+        for pairs in [domain.members[index].pairs(domain.members[baseline])]
         for one, other in pairs
     ]
     return PairedDifference(mean, permutation_p(tuple(weighted)), "paired permutation")
 
 
-def _leaders(columns: Sequence[Column]) -> list[int]:
+def _leaders(members: Sequence[MemberRuns]) -> list[int]:
     """Return the member with the best score, or those that cannot be told from the highest."""
-    scores = {at: column.score for at, column in enumerate(columns) if column.score is not None}
+    scores = {at: runs.score for at, runs in enumerate(members) if runs.score is not None}
     if len(scores) < 2:
         return []
     top = max(scores, key=lambda at: scores[at].mean)
-    return [at for at in scores if at == top or not _is_above(columns[top], columns[at])]
+    return [at for at in scores if at == top or not _is_above(members[top], members[at])]
 
 
-def _is_above(one: Column, other: Column) -> bool:
+def _is_above(one: MemberRuns, other: MemberRuns) -> bool:
     found = one.difference(other)
     return found is not None and found.difference.low is not None and found.difference.low > 0
 
@@ -306,21 +306,21 @@ def _cost(ended: Sequence[RunRow]) -> dict[str, Any]:
     """Return what runs that ended with a result took, as means over them."""
     return {
         "runs": len(ended),
-        **{name: _mean_measure(name, ended) for name in _MEASURES},
+        **{name: _mean_measure(name, ended) for name in _MEAN_OF},
         "capabilities": {method: _rates(ended, prefix) for method, prefix in METHODS.items()},
     }
 
 
 def _mean_measure(name: str, ended: Sequence[RunRow]) -> float | None:
-    found = MEASURES[_MEASURES[name]].mean(ended, interval=False)
+    found = MEASURES[_MEAN_OF[name]].mean(ended, interval=False)
     return found.mean if found else None
 
 
-def _pace(column: Column) -> float | None:
+def _pace(runs: MemberRuns) -> float | None:
     """Return the seconds of a run in model and sandbox."""
     return _mean(
         row.model_seconds + (row.sandbox_seconds or 0.0)
-        for row in column.ended
+        for row in runs.ended
         if row.model_seconds is not None
     )
 
@@ -335,10 +335,10 @@ def _largest_k(by_member: Sequence[Mapping[int, Sequence[RunRow]]]) -> int:
     return min(filter(None, counts), default=0)
 
 
-def _passes(column: Column, k: int) -> dict[str, Any]:
+def _passes(runs: MemberRuns, k: int) -> dict[str, Any]:
     """Return pass@k and pass^k: of the chosen k with intervals, and the means of all k."""
-    known = [[row for row in column.rows.get(task, ()) if row.score is not None]
-             for task in column.tasks]  # fmt: skip
+    known = [[row for row in runs.rows.get(task, ()) if row.score is not None]
+             for task in runs.tasks]  # fmt: skip
     counts = [(len(rows), sum(row.is_right for row in rows)) for rows in known if rows]
     most = max((count for count, _ in counts), default=0)
     every = [
