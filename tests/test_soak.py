@@ -1,6 +1,7 @@
 """Many short runs, some of them concurrent, leave nothing behind."""
 
 import asyncio
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
@@ -48,6 +49,15 @@ def resource_counts(app: ServedApp, engine: Client, instance: str) -> dict[str, 
     }
 
 
+def open_files(app: ServedApp) -> Counter[str]:
+    """Count the descriptors by what is open: a path, “socket”, “pipe”."""
+    found = Counter[str]()
+    for each in Path(f"/proc/{app.pid}/fd").iterdir():
+        with suppress(FileNotFoundError):  # it was closed meanwhile
+            found[str(each.readlink()).partition(":[")[0]] += 1
+    return found
+
+
 def increases(after: dict[str, int], before: dict[str, int]) -> dict[str, int]:
     return {name: after[name] - before[name] for name in after if after[name] > before[name]}
 
@@ -65,10 +75,12 @@ def test_runs_leak_no_resources(engine: Client, image: str) -> None:
         asyncio.run(run_concurrently(app, WARM))
         asyncio.run(delete_all(app))
         before, memory = resource_counts(app, engine, instance), private_memory(app.pid)
+        files = open_files(app)
         statuses = asyncio.run(run_concurrently(app, RUNS))
         assert statuses == ["submitted"] * RUNS
         asyncio.run(delete_all(app))
         with suppress(AssertionError):  # the assertion below shows the difference
             wait_until(lambda: not increases(resource_counts(app, engine, instance), before), 60)
-        assert increases(resource_counts(app, engine, instance), before) == {}
+        more = increases(resource_counts(app, engine, instance), before)
+        assert more == {}, open_files(app) - files
         assert private_memory(app.pid) - memory < MAX_MEMORY_GROWTH
