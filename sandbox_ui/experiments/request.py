@@ -8,6 +8,7 @@ from pydantic.alias_generators import to_camel
 
 from agent.errors import UsageError
 from agent.grading.checks import Check, Extraction
+from sandbox_ui.auth.access import Access
 
 _Number = Annotated[float, Field(allow_inf_nan=False)]
 _T = TypeVar("_T")
@@ -139,3 +140,11 @@ def parse(kind: type[StrictRequest], body: Mapping[str, Any]) -> Any:
             f"[{each}]" if isinstance(each, int) else f".{each}" for each in first["loc"]
         )
         raise UsageError(f"{place.lstrip('.') or 'The request'}: {first['msg']}.") from error
+
+
+def parse_own(kind: type[StrictRequest], body: Mapping[str, Any], access: Access) -> Any:
+    """Return a request of a kind; the draft with its inputs must be the user's. See ``parse``."""
+    asked: Any = parse(kind, body)
+    if asked.inputs:
+        access.require_edit(asked.inputs)
+    return asked

@@ -28,7 +28,7 @@ from sandbox_ui.experiments.request import (
     ComparisonRequest,
     EvaluationRequest,
     ExperimentRequest,
-    parse,
+    parse_own,
 )
 from sandbox_ui.page.handlers import gradio_errors
 from sandbox_ui.runs.sse import thread_safe_setter, wait_with_timeout
@@ -172,10 +172,7 @@ class ExperimentFunctions:
     def _start(self, request: gr.Request, kind: type[ExperimentRequest], body: State) -> str:
         with gradio_errors():
             access = get_access(request)
-            user, asked = access.user, parse(kind, body)
-            if asked.inputs:
-                access.require_edit(asked.inputs)
-            return self._experiments.create(asked, user)
+            return self._experiments.create(parse_own(kind, body, access), access.user)
 
     async def _follow(
         self, request: gr.Request, experiment: str, describe: Callable[[str], State]

@@ -33,6 +33,7 @@ from sandbox_ui.experiments.request import (
     ResumeRequest,
     StrictRequest,
     parse,
+    parse_own,
 )
 from sandbox_ui.experiments.selection import NotComparable
 from sandbox_ui.experiments.stream import (
@@ -298,11 +299,9 @@ class ExperimentRoutes(Routes):
 
 
 async def _asked(kind: type[StrictRequest], request: Request) -> tuple[Any, User]:
-    """Return what a user asks for; the draft with its inputs must be theirs."""
-    access, asked = get_access(request), parse(kind, await read_json(request))
-    if asked.inputs:
-        await run_sync(access.require_edit, asked.inputs)
-    return asked, access.user
+    """Return what a user asks for, and the user."""
+    access, body = get_access(request), await read_json(request)
+    return await run_sync(parse_own, kind, body, access), access.user
 
 
 def _id(request: Request) -> str:
