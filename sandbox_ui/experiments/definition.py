@@ -66,25 +66,21 @@ class Participants:
         judge_key: str = "",
     ) -> Self:
         """Return a known experiment's participants, with their keys, and those asked for."""
-        there = known.members if known else ()
-        added = members_of(members, settings, there)
-        decides = known.judging if known else None
+        known_members, stored = (known.members, known.judging) if known else ((), None)
+        added = members_of(members, settings, known_members)
         judge_url = None
+        if judge and stored:
+            raise UsageError(f"Answers are decided by {stored.model} already. Leave the judge out.")
         if judge:
-            if decides:
-                raise UsageError(
-                    f"Answers are decided by {decides.model} already. Leave the judge out."
-                )
-            decides = presets.follow_judge(_judge_of(judge, settings), preset)
+            stored = presets.follow_judge(_judge_of(judge, settings), preset)
             judge_url, judge_key = judge.base_url, judge.api_key
+        requests = _known_requests(known_members, keys, settings)
         return cls(
-            members=(*there, *(member for member, _ in added)),
-            judge=decides,
-            requests=[
-                *_known_requests(there, keys, settings), *(request for _, request in added)
-            ],
-            judge_request=_request_of(decides, judge_url, judge_key) if decides else None,
-        )  # fmt: skip
+            members=(*known_members, *(member for member, _ in added)),
+            judge=stored,
+            requests=[*requests, *(request for _, request in added)],
+            judge_request=_request_of(stored, judge_url, judge_key) if stored else None,
+        )
 
     def check(self, text: str, settings: Settings, user: User) -> None:
         """Check that each member's model and prompt can be used, before any run is started."""
