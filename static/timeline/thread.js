@@ -49,7 +49,8 @@ export class RunThread {
   reset() {
     this.batches.disconnect();
     this.visibility.disconnect();
-    this.scrollPin.release();
+    this.growth.disconnect();
+    this.stay();
     for (const step of this.steps?.values() ?? []) step.nearby = false; // cancel pending loads
     this.steps = new Map();
     this.messages = [];

@@ -40,10 +40,13 @@ class Timeline extends RunTimeline {
     this.wantedText = null;
     this.badge.hidden = this.latest.hidden = true;
     closeMenu(false);
-    if (!currentRun.id) this.showWelcome();
+    if (currentRun.id) return;
+    this.showWelcome();
+    this.thread.scrollTop = 0;
   }
 
   showWelcome() {
+    this.follow(false); // it grows while it loads, and is read from its top
     this.welcome = this.createWelcome();
     this.thread.prepend(this.welcome);
   }

@@ -15,6 +15,7 @@ from agent.models.builtin.install import (
     find_files,
 )
 from tests.support.component.accessibility import violations
+from tests.support.component.events import bash, ended, step
 from tests.support.component.recorded import recorded
 from tests.support.component.stage import ALL, Look, Stage, looks
 from tests.support.tab import NARROW, WIDE, open_studio
@@ -84,6 +85,21 @@ def test_late_lists_of_runs_are_shown_once(stage: Stage) -> None:
         route.continue_()
     expect(stage.page.get_by_role("heading", name="Your drafts and runs")).to_have_count(1)
     expect(stage.page.get_by_role("region", name="Your runs")).to_have_count(1)
+
+
+def test_a_new_run_shows_the_first_screen_from_its_top(stage: Stage) -> None:
+    stage.mount(*ALL, look=Look(size=NARROW))
+    tiles = stage.page.locator(".welcome .tile")
+    expect(tiles).to_have_count(6)  # they are at hand from now on
+    stage.thread.evaluate("thread => thread.scrollTop = 900")
+    stage.send("Count.")
+    stage.run.add(*step(1, bash("seq 3", "1\n2\n3\n")), ended())
+    expect(stage.timeline.locator(".round-end")).to_be_in_viewport()  # the run is followed
+    stage.button("New run").click()
+    expect(tiles).to_have_count(6)
+    for _ in range(2):
+        stage.page.evaluate("new Promise(requestAnimationFrame)")
+    assert stage.thread.evaluate("thread => thread.scrollTop") == 0
 
 
 def test_the_right_half_shows_what_the_example_under_the_pointer_makes(moving: Stage) -> None:

@@ -29,7 +29,7 @@ from tests.support.models.scripted import ScriptedModel
 from tests.support.models.turns import SUBMIT, bash
 from tests.support.recorded_runs import stored_hashes, write_ended_run
 from tests.support.server import create_app, run_server
-from tests.support.tab import WIDE, StudioTab, open_studio
+from tests.support.tab import NARROW, WIDE, StudioTab, open_studio
 
 pytestmark = pytest.mark.component
 
@@ -382,6 +382,16 @@ def test_hostile_titles_are_escaped_and_stay_on_one_line(studio: LocalStudio) ->
     entry.get_by_role("link").click()
     expect(studio.page.get_by_role("heading", level=1)).to_contain_text("<img src=x")
     assert studio.page.evaluate("window.hacked") is None
+
+
+def test_a_model_name_is_shortened_only_where_there_is_no_room(studio: LocalStudio) -> None:
+    studio.write("Survey the lake", model="Qwen/Qwen3-30B-A3B-Instruct")
+    studio.write("Count the auks", model="a-name-of-a-model-" * 9)
+    studio.show_history(look=Look(size=NARROW))
+    for title, is_shortened in (("Survey the lake", False), ("Count the auks", True)):
+        model = studio.entry(title).locator(".model")
+        assert model.evaluate("model => model.scrollWidth > model.clientWidth") == is_shortened
+        assert model.evaluate("model => getComputedStyle(model).textOverflow") == "ellipsis"
 
 
 def test_an_unreadable_run_is_marked_and_can_be_deleted(studio: LocalStudio) -> None:
