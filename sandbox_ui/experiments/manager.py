@@ -91,6 +91,7 @@ class ExperimentManager:
         self._settings = settings
         self._quota = quota
         self._executions: dict[str, Execution] = {}
+        self._extended: set[str] = set()  # by a request in progress
         self._work = BackgroundWork(self._scored)
         self._lock = threading.RLock()
         runs.on_round_ended(self._run_ended)
@@ -225,7 +226,10 @@ class ExperimentManager:
 
     def is_running(self, live: LiveExperiment) -> bool:
         """Return whether runs are in progress or will be started, or answers are being scored."""
-        if live.folder.id in self._executions or self._work.pending(live.folder.id) > 0:
+        experiment = live.folder.id
+        if experiment in self._executions or experiment in self._extended:
+            return True
+        if self._work.pending(experiment) > 0:
             return True
         return live.observed is not None and process.find(live.folder.path) is not None
 
@@ -288,22 +292,38 @@ class ExperimentManager:
 
     def extend(self, experiment: str, request: ExtendRequest, user: User) -> dict[str, int]:
         """Add members and tasks, start their runs, delete the draft; return how many of each."""
-        with self._defined(request, user, experiment) as (found, participants):
-            folder = self.registry.folder(experiment)
+        folder = self.registry.folder(experiment)
+        known = folder.definition
+        with (
+            self._defined(request, user, experiment) as (found, participants),
+            self._growing(experiment, known) as live,
+        ):
             self._check_start(folder.owner, folder.kind, folder.tasks[0].text)
-            with self._lock:
-                live = self._idle(experiment)
-                try:
-                    added = live.extend(participants.members, found.added, participants.judge)
-                except OSError as error:
-                    raise StorageFull(f"Nothing can be added: {error.strerror}.") from error
-        if added == (0, 0):
-            raise UsageError("The evaluation has these members and tasks already.")
-        if request.inputs:
-            self._catalog.discard_draft(request.inputs)
-        todo = missing(folder, live.load(running=False))
-        self._carry_out(live, todo, participants, user)
+            try:
+                added = live.extend(participants.members, found.added, participants.judge)
+            except OSError as error:
+                raise StorageFull(f"Nothing can be added: {error.strerror}.") from error
+            if added == (0, 0):
+                raise UsageError("The evaluation has these members and tasks already.")
+            if request.inputs:
+                self._catalog.discard_draft(request.inputs)
+            todo = missing(folder, live.load(running=False))
+            self._carry_out(live, todo, participants, user)
         return {"members": added[0], "tasks": added[1]}
+
+    @contextmanager
+    def _growing(self, experiment: str, known: Experiment) -> Iterator[LiveExperiment]:
+        """Yield an experiment for one who adds to it, if it still is the one that is known."""
+        with self._lock:
+            live = self._idle(experiment)
+            if live.folder.definition is not known:
+                raise RunActive("Somebody else has just added to this evaluation. Try again.")
+            self._extended.add(experiment)
+        try:
+            yield live
+        finally:
+            self._extended.discard(experiment)
+            live.notify()
 
     def merge(self, evaluations: Sequence[str], title: str) -> str:
         """Make one evaluation of the runs of several, all of one user; return its id."""

@@ -4,6 +4,10 @@ from typing import Any
 
 import pytest
 
+from agent.experiments.experiment import Experiment
+from sandbox_ui.auth.user import OPERATOR
+from sandbox_ui.experiments.manager import ExperimentManager
+from sandbox_ui.experiments.request import ExtendRequest
 from tests.support.evaluations.client import DATA, MEMBERS, EvaluationClient, outcomes, run_ids
 from tests.support.models.endpoint import Endpoint
 
@@ -40,6 +44,27 @@ def test_members_and_tasks_are_added_and_only_their_runs_start(
     assert (again.status_code, again.json()["error"]) == (
         400, "The evaluation has these members and tasks already."
     )  # fmt: skip
+
+
+def test_who_is_overtaken_adds_nothing(
+    client: EvaluationClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evaluation = client.create(members=[MEMBERS[0]], limit=1)
+    client.wait(evaluation)
+    growing = ExperimentManager._growing
+
+    def overtaken(manager: ExperimentManager, experiment: str, known: Experiment) -> Any:
+        monkeypatch.undo()
+        other = ExtendRequest(members=[{"mode": "plain", "model": "other"}], limit=None)
+        manager.extend(experiment, other, OPERATOR)
+        client.wait(evaluation)
+        return growing(manager, experiment, known)
+
+    monkeypatch.setattr(ExperimentManager, "_growing", overtaken)
+    refused = extend(client, evaluation, members=[{"mode": "plain", "model": "mine"}])
+    assert "Somebody else has just added" in refused.json()["error"]
+    described = client.read(evaluation)
+    assert (len(described["members"]), described["state"]) == (2, "finished")
 
 
 def test_a_suite_that_needs_a_judge_brings_it(client: EvaluationClient) -> None:
