@@ -6,6 +6,7 @@ import { fetchJson } from "../core/loading/fetch.js";
 import { formatAge, plural } from "../core/format.js";
 import { openDialog } from "../core/widgets/dialog.js";
 import { showView } from "../core/view.js";
+import { field, setStatus } from "./members/form.js";
 
 /** Ask which of the user's other evaluations become one with that of the id, and show the new one. */
 export async function openMergeDialog({ id, title }) {
@@ -16,8 +17,7 @@ export async function openMergeDialog({ id, title }) {
   const chosen = () => [...list.querySelectorAll("input:checked")].map(({ value }) => value);
   const update = () => {
     button.disabled = !chosen().length;
-    status.textContent = button.disabled ? "Choose one or more." : `${plural(chosen().length + 1, "evaluation")} become one; they stay as they are.`;
-    status.classList.remove("bad");
+    setStatus(status, button.disabled ? "Choose one or more." : `${plural(chosen().length + 1, "evaluation")} become one; they stay as they are.`);
   };
   const merge = async () => {
     button.disabled = true;
@@ -28,8 +28,7 @@ export async function openMergeDialog({ id, title }) {
       await showView("evaluation", merged.id);
     } catch (error) {
       update();
-      status.textContent = error.message;
-      status.classList.add("bad");
+      setStatus(status, error.message, true);
     }
   };
   const button = h("button", { class: "plain start", disabled: true, onclick: merge }, "Merge");
@@ -38,7 +37,7 @@ export async function openMergeDialog({ id, title }) {
     h("p", {}, "One table of the members and tasks of several evaluations. Nothing is run. Suites of the same name must have been asked and graded alike."),
     h("h3", {}, `“${title}” with`),
     list,
-    h("label", { class: "field merged-title" }, h("span", {}, "Title"), name),
+    h("div", { class: "merged-title" }, field("Title", name)),
     h("div", { class: "end" }, status, h("button", { class: "plain", onclick: () => dialog.close() }, "Cancel"), button),
   );
   dialog.querySelector("h2").focus();

@@ -4,11 +4,12 @@ import { h, loadStyles } from "../../core/dom.js";
 import { apiUrl } from "../../core/event_stream.js";
 import { fetchJson } from "../../core/loading/fetch.js";
 import { plural } from "../../core/format.js";
+import { settingsKey } from "../../core/preferences.js";
 import { openDialog } from "../../core/widgets/dialog.js";
 import { field, judgeFields, judgeSettings, number, setterOf } from "./form.js";
 import { emptyJudge, judgeRequest, MAX_REPETITIONS } from "./member.js";
 import { preflightScreen } from "./preflight.js";
-import { keyOf, settingsUrl, StartForm } from "./start_form.js";
+import { settingsUrl, StartForm } from "./start_form.js";
 import { SuiteRow } from "./suite_row.js";
 
 /** Open the dialog. */
@@ -118,7 +119,7 @@ export class EvaluationDialog extends StartForm {
   /** What it asks for besides members; uploads files first. */
   async request() {
     const suites = this.chosen.map((row) => row.request());
-    const judge = this.judgeSection.hidden ? null : judgeRequest(this.judge, keyOf);
+    const judge = this.judgeSection.hidden ? null : judgeRequest(this.judge, settingsKey);
     return { suites, limit: this.numbers.limit, judge, inputs: await this.upload() };
   }
 

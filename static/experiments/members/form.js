@@ -10,6 +10,12 @@ const NAMED = "named:"; // in front of an endpoint's name
 /** A labelled field. */
 export const field = (label, input, { wide = false } = {}) => h("label", { class: `field ${wide ? "wide" : ""}` }, h("span", {}, label), input);
 
+/** Say in a form's status line how it stands, or with `bad` what is wrong. */
+export function setStatus(status, text, bad = false) {
+  status.textContent = text;
+  status.classList.toggle("bad", bad);
+}
+
 /** A function that returns setters of an object's values; `changed()` is called after each change. */
 export const setterOf = (object, changed) => (name) => (value) => {
   object[name] = value;

@@ -3,10 +3,11 @@
 import { fetchExamples } from "../../core/examples.js";
 import { h, loadStyles } from "../../core/dom.js";
 import { currentRun, emit } from "../../core/event_stream.js";
+import { settingsKey } from "../../core/preferences.js";
 import { pendingUploads } from "../../uploads/uploads.js";
 import { expectedFields, field } from "./form.js";
 import { expectedRequest, MAX_REPETITIONS, sharedModel } from "./member.js";
-import { keyOf, StartForm } from "./start_form.js";
+import { StartForm } from "./start_form.js";
 
 export class ComparePanel extends StartForm {
   /** `text` is the composer's text area, `onClose()` is called when the panel closes. */
@@ -92,7 +93,7 @@ export class ComparePanel extends StartForm {
 
   async request() {
     const { task, expected } = this;
-    return { task, inputs: currentRun.id ?? "", repetitions: Number(this.repetitions.value), expected: expectedRequest(expected, keyOf) };
+    return { task, inputs: currentRun.id ?? "", repetitions: Number(this.repetitions.value), expected: expectedRequest(expected, settingsKey) };
   }
 
   onStarted({ task }) {

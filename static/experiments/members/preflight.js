@@ -1,7 +1,7 @@
 // The screen before an evaluation's first run: what was checked, what the runs take, and the go button.
 
 import { h } from "../../core/dom.js";
-import { formatSeconds, plural } from "../../core/format.js";
+import { formatNumber, formatSeconds, plural } from "../../core/format.js";
 
 const LEVELS = { ok: "OK", warning: "Warning", problem: "Problem" };
 
@@ -9,8 +9,8 @@ const LEVELS = { ok: "OK", warning: "Warning", problem: "Problem" };
 export function estimateText({ runs, votes, prompt_tokens, generated_tokens, seconds, cost, basis }) {
   const parts = [plural(runs, "run")];
   if (votes) parts.push(`${plural(votes, "vote")} of the judge`);
-  if (prompt_tokens !== null) parts.push(`about ${prompt_tokens.toLocaleString("en-US")} prompt tokens`);
-  if (generated_tokens !== null) parts.push(`${generated_tokens.toLocaleString("en-US")} generated tokens`);
+  if (prompt_tokens !== null) parts.push(`about ${formatNumber(prompt_tokens)} prompt tokens`);
+  if (generated_tokens !== null) parts.push(`${formatNumber(generated_tokens)} generated tokens`);
   if (seconds !== null) parts.push(formatSeconds(seconds));
   if (cost !== null) parts.push(`${cost.toFixed(2)} in the unit of the configured price`);
   return `${parts.join(", ")}. ${basis}`;

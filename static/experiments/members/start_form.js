@@ -6,14 +6,11 @@ import { apiUrl } from "../../core/event_stream.js";
 import { fetchJson } from "../../core/loading/fetch.js";
 import { currentSettings, defaultSettings, settingsKey } from "../../core/preferences.js";
 import { showView } from "../../core/view.js";
-import { memberForm } from "./form.js";
+import { memberForm, setStatus } from "./form.js";
 import { firstMembers, MAX_MEMBERS, memberRequest, memberTitle, nextMember } from "./member.js";
 
 /** The endpoint of the settings. */
 export const settingsUrl = () => (currentSettings().base_url ?? "").trim();
-
-/** The key of the settings, for their endpoint alone. */
-export const keyOf = (baseUrl) => (baseUrl === settingsUrl() ? settingsKey(baseUrl) : "");
 
 /** Subclasses implement `update()`, `missing()`, `request()` and `onStarted()`. */
 export class StartForm {
@@ -54,8 +51,7 @@ export class StartForm {
   onStarted(_request) {}
 
   setStatus(text, bad = false) {
-    this.status.textContent = text;
-    this.status.classList.toggle("bad", bad);
+    setStatus(this.status, text, bad);
   }
 
   /** Check what was entered, and send it. */
@@ -66,7 +62,7 @@ export class StartForm {
     this.starting = this.startButton.disabled = true;
     this.setStatus("Starting…");
     try {
-      const members = this.editor.members.map((member) => memberRequest(member, keyOf));
+      const members = this.editor.members.map((member) => memberRequest(member, settingsKey));
       const request = { ...(await this.request()), members };
       if (!(await this.confirm(request))) return;
       await this.send(request);

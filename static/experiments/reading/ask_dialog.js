@@ -5,6 +5,7 @@ import { formatNumber, plural } from "../../core/format.js";
 import { fetchJson } from "../../core/loading/fetch.js";
 import { currentSettings, settingsKey } from "../../core/preferences.js";
 import { openDialog } from "../../core/widgets/dialog.js";
+import { field, setStatus } from "../members/form.js";
 import { isKnown } from "../words.js";
 
 const KINDS = [
@@ -25,7 +26,8 @@ export function openAskDialog({ url, filter, count, onAsked }) {
   const text = h("textarea", { rows: "3", maxlength: "2000", required: true, dir: "auto", placeholder: "Does it install a package that it does not use?" });
   const kind = h("select", {}, ...KINDS.map(([value, label]) => h("option", { value }, label)));
   const categories = h("textarea", { rows: "4", dir: "auto", placeholder: "One in each line, 2 to 20" });
-  const categoryField = h("label", { class: "field", hidden: true }, h("span", {}, "Categories"), categories);
+  const categoryField = field("Categories", categories);
+  categoryField.hidden = true;
   const status = h("p", { class: "panel-status", role: "status" });
   const button = h("button", { class: "plain", onclick: () => proceed() }, "Estimate");
   const { model } = connectedEndpoint();
@@ -34,13 +36,9 @@ export function openAskDialog({ url, filter, count, onAsked }) {
     isEstimated = false;
     button.textContent = "Estimate";
     categoryField.hidden = kind.value !== "category";
-    tell("");
+    setStatus(status, "");
   };
-  const tell = (message, bad = false) => {
-    status.textContent = message;
-    status.classList.toggle("bad", bad);
-  };
-  for (const field of [text, kind, categories]) field.addEventListener("input", changed);
+  for (const each of [text, kind, categories]) each.addEventListener("input", changed);
   const request = () => ({
     ...connectedEndpoint(),
     text: text.value.trim(),
@@ -63,13 +61,13 @@ export function openAskDialog({ url, filter, count, onAsked }) {
         dialog.close();
         return await onAsked();
       }
-      tell("Reading some transcripts…");
+      setStatus(status, "Reading some transcripts…");
       const found = await post("questions/estimate");
       isEstimated = found.runs > 0;
-      tell(found.runs ? estimateText(found) : "All of these runs have an answer to this question.");
+      setStatus(status, found.runs ? estimateText(found) : "All of these runs have an answer to this question.");
       if (isEstimated) button.textContent = `Ask about ${plural(found.runs, "run")}`;
     } catch (error) {
-      tell(error.message, true);
+      setStatus(status, error.message, true);
     } finally {
       button.disabled = false;
     }
@@ -85,14 +83,14 @@ export function openAskDialog({ url, filter, count, onAsked }) {
         { class: "dim" },
         `${model || "The connected model"} reads the transcripts of ${plural(count, "run")}, one by one. Each answer cites a step, and the quote is checked.`,
       ),
-      h("label", { class: "field" }, h("span", {}, "Question"), text),
-      h("label", { class: "field" }, h("span", {}, "Answer"), kind),
+      field("Question", text),
+      field("Answer", kind),
       categoryField,
       status,
       h("div", { class: "ask-actions" }, button),
     ),
   );
-  if (!currentSettings().base_url && !model) tell(NO_MODEL);
+  if (!currentSettings().base_url && !model) setStatus(status, NO_MODEL);
   text.focus();
   return dialog;
 }
