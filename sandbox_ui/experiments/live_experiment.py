@@ -255,7 +255,8 @@ class LiveExperiment:
             if unchanged and (listed or self.folder.definition.suites):
                 return known.described
             recent = time.monotonic() - known.at < max(_SECONDS, _SHARE * known.took)
-            if recent and not fresh:
+            # Nothing may follow its end, which a follower would miss in an older description.
+            if recent and not fresh and running == known.running:
                 return known.described
         return _without_cells(self.describe(running=running))
 
