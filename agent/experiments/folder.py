@@ -364,12 +364,14 @@ def hash_of(suite: Suite) -> str:
 
 
 def _keep(folder: Path, documents: Iterable[Document]) -> None:
-    """Write documents that are not kept yet."""
+    """Write documents that are not kept yet, each of them whole or not at all."""
     for sha256, content in documents:
         path = folder / INPUTS / sha256
         if not path.exists():
-            with path.open("wb") as file:
+            new = path.with_name(f"{sha256}.new")
+            with new.open("wb") as file:
                 file.writelines(content)
+            new.replace(path)
 
 
 def _append_tasks(folder: Path, count: int, suites: Iterable[Suite]) -> None:

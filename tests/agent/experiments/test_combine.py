@@ -1,6 +1,9 @@
 """Evaluations that grow by members and tasks, and several that become one."""
 
+import errno
+from collections.abc import Iterator
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,7 @@ from agent.experiments.outcomes import missing
 from agent.experiments.suite import DataFile
 from agent.grading.checks import Grade
 from agent.runs.summary import Summary
+from agent.tasks.task import chunks_of
 from tests.support.evaluations.stored import MEMBERS, create, summary
 from tests.support.evaluations.suites import of_domain, sums
 
@@ -62,6 +66,28 @@ def test_an_interrupted_extension_adds_nothing(tmp_path: Path) -> None:
     assert [task.id for task in again.tasks] == ["1", "2"]
     assert extend(again, again.definition.members, [sums(3)]) == (0, 1)
     assert [task.id for task in ExperimentFolder.open(tmp_path, folder.id).tasks] == list("123")
+
+
+def test_a_document_that_could_not_be_read_to_its_end_is_kept_whole_by_the_next_attempt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = create(tmp_path, [sums(2)])
+    suite = sums(3)
+    with_document = replace(suite.tasks[2], inputs={"a.txt": b"whole"})
+    suite = replace(suite, tasks=(*suite.tasks[:2], with_document))
+
+    def breaking(*_: object) -> Iterator[bytes]:
+        yield b"who"
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("agent.experiments.folder._digest", lambda _: sha256(b"whole").hexdigest())
+        patched.setattr("agent.experiments.folder.chunks_of", breaking)
+        with pytest.raises(OSError, match="No space"):
+            extend(folder, folder.definition.members, [suite])
+    again = ExperimentFolder.open(tmp_path, folder.id)
+    assert extend(again, again.definition.members, [suite]) == (0, 1)
+    assert b"".join(chunks_of(again.tasks[2].inputs["a.txt"])) == b"whole"
 
 
 def test_a_task_that_changed_is_not_added(tmp_path: Path) -> None:
