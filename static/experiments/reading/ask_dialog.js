@@ -1,6 +1,6 @@
 // The dialog that asks the connected model about the runs that are shown: a question, what an answer is, an estimate.
 
-import { h } from "../../core/dom.js";
+import { h, loadStyles } from "../../core/dom.js";
 import { formatNumber, plural } from "../../core/format.js";
 import { fetchJson } from "../../core/loading/fetch.js";
 import { currentSettings, settingsKey } from "../../core/preferences.js";
@@ -22,7 +22,8 @@ export function connectedEndpoint() {
 }
 
 /** Open the dialog for the runs of a filter; `url(path)` is an address of the evaluation, `onAsked()` is called once it is asked. */
-export function openAskDialog({ url, filter, count, onAsked }) {
+export async function openAskDialog({ url, filter, count, onAsked }) {
+  await loadStyles("experiments/members/members.css");
   const text = h("textarea", { rows: "3", maxlength: "2000", required: true, dir: "auto", placeholder: "Does it install a package that it does not use?" });
   const kind = h("select", {}, ...KINDS.map(([value, label]) => h("option", { value }, label)));
   const categories = h("textarea", { rows: "4", dir: "auto", placeholder: "One in each line, 2 to 20" });
@@ -92,7 +93,6 @@ export function openAskDialog({ url, filter, count, onAsked }) {
   );
   if (!currentSettings().base_url && !model) setStatus(status, NO_MODEL);
   text.focus();
-  return dialog;
 }
 
 /** What a question will take, in words. */

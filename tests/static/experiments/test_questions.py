@@ -29,6 +29,9 @@ def evaluation(stage: Stage, tmp_path: Path) -> ShownEvaluation:
     return shown
 
 
+COLOR = "(element) => getComputedStyle(element).color"
+
+
 def ask(evaluation: ShownEvaluation, answered: int) -> Question:
     """Record a question about all runs, and answers about the first ones."""
     runs = tuple(evaluation.summaries)
@@ -54,7 +57,9 @@ def test_a_question_is_estimated_before_it_is_asked(
     stage.settings = {"base_url": "https://models.example/v1", "model": "reader"}
     estimated = {"runs": 6, "promptTokens": 12_000, "generatedTokens": 720, "cost": 0.05,
                  "basis": "From the length of 6 transcripts."}  # fmt: skip
-    stage.answer(f"{evaluation.path}/questions/estimate", estimated, "POST")
+    estimate = f"{evaluation.path}/questions/estimate"
+    stage.expected_errors += ("400 (Bad Request)",)
+    stage.fail(estimate, 400, "Choose another model.", "POST")
     stage.answer(f"{evaluation.path}/questions", {"id": "q1"}, "POST")
     stage.answer(f"{evaluation.path}?overview=1", evaluation.described())
     evaluation.open("&filter=outcome%3Dwrong", components=("header", "timeline"))
@@ -65,8 +70,15 @@ def test_a_question_is_estimated_before_it_is_asked(
     dialog.get_by_role("textbox", name="Categories").fill("yes, twice\n\n no ")
     check_accessible(stage, ".ask-dialog", looks(roles=["owner"]))
     dialog.get_by_role("button", name="Estimate").click()
-    expect(dialog.get_by_role("status")).to_contain_text("About 12,000 prompt tokens")
-    expect(dialog.get_by_role("status")).to_contain_text("cost 0.05")
+    status = dialog.get_by_role("status")
+    expect(status).to_have_text("Choose another model.")
+    refused = status.evaluate(COLOR)
+    check_accessible(stage, ".ask-dialog", looks(roles=["owner"]))
+    stage.answer(estimate, estimated, "POST")
+    dialog.get_by_role("button", name="Estimate").click()
+    expect(status).to_contain_text("About 12,000 prompt tokens")
+    expect(status).to_contain_text("cost 0.05")
+    assert status.evaluate(COLOR) != refused
     assert not stage.asked(f"{evaluation.path}/questions", "POST")
     dialog.get_by_role("button", name="Ask about 6 runs").click()
     expect(dialog).to_be_hidden()
