@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
-from agent.errors import ModelRefused, RunError, UsageError
+from agent.errors import ModelRefused, RunError, UsageError, WorkspaceError
 from agent.experiments import suites as known_suites
 from agent.experiments.combine.extend import Grown, grown, with_members
 from agent.experiments.experiment import (
@@ -160,7 +160,9 @@ def loaded_suites(
         raise UsageError("Only the operator may name data on the server. Upload the files instead.")
     with tempfile.TemporaryDirectory(prefix="suites-") as folder:
         if uploads is not None and any(each.upload for each in request.suites):
-            copy_out(uploads, ROOT, Path(folder))
+            report = copy_out(uploads, ROOT, Path(folder))
+            if report.skipped:
+                raise WorkspaceError(f"The data cannot be read whole. {report.skipped[0]}")
         yield [_load(each, Path(folder), request, preset) for each in request.suites]
 
 
