@@ -88,13 +88,14 @@ class Workspace {
 
   /** After a presentation: show the newest result, or the file of the stage as of the moment that is shown. */
   async leaveStage() {
-    await this.showPreviewAt(this.shownStep);
+    await this.showAt(this.shownStep);
     this.newest = 0;
     this.showNewest();
   }
 
   reset() {
     this.shownStep = null;
+    this.treeStep = null; // whose rows the tree has: the one before, while those of the shown step are loaded
     this.root.classList.remove("past");
     this.asOf.hidden = true;
     this.tree.reset();
@@ -123,7 +124,9 @@ class Workspace {
   showFile(path, entry, byUser) {
     if (this.chosenByUser && !byUser) return; // the user was faster
     this.chosenByUser ||= byUser;
-    if (this.shownStep === null) this.preview.show(path, entry);
+    // While the files of the step are loaded, the row is that of another one.
+    if (this.treeStep !== this.shownStep) void this.showAt(this.shownStep, path);
+    else if (this.shownStep === null) this.preview.show(path, entry);
     else this.showPast(path, entry);
   }
 
@@ -151,19 +154,22 @@ class Workspace {
     this.root.classList.toggle("past", pastStep !== null);
     this.asOf.textContent = pastStep === null ? "" : `as it was ${pastStep ? `after step ${pastStep}` : "at the start"} · read only`;
     this.asOf.hidden = pastStep === null;
-    await Promise.all([this.tree.showStep(pastStep), isPresenting() ? null : this.showPreviewAt(pastStep)]); // on stage, present/run_stage.js does
-    if (pastStep === this.shownStep && !isPresenting()) this.openArrived();
+    await Promise.all([this.tree.showStep(pastStep), isPresenting() ? null : this.showAt(pastStep)]); // on stage, present/run_stage.js does
+    if (pastStep !== this.shownStep) return;
+    this.treeStep = pastStep;
+    if (!isPresenting()) this.openArrived();
   }
 
-  /** Show the file in the preview as it was after a step; null for now. */
-  async showPreviewAt(step) {
-    const { path } = this.preview;
+  /** Show a file, by default that of the preview, as it was after a step; null for now. */
+  async showAt(step, path = this.preview.path) {
     if (!path) return void (step !== null && isPlaying() && this.showExisting());
+    const before = this.preview.path;
     const entry = await fetchJson(runApiUrl(`entries/${path}${step === null ? "" : `?step=${step}`}`)).catch(() => undefined);
-    if (path !== this.preview.path || step !== this.shownStep || entry === undefined) return;
+    if (before !== this.preview.path || entry === undefined) return;
+    if (step !== this.shownStep) return void (path !== before && this.showAt(this.shownStep, path));
     if (step !== null) this.showPast(path, entry);
     else if (entry) this.preview.show(path, entry);
-    else this.preview.markDeleted();
+    else if (path === before) this.preview.markDeleted();
   }
 
   /** While a run is played: remember a new file of a step, whose files are shown once it has ended. */

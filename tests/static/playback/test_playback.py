@@ -5,7 +5,7 @@ import zipfile
 from dataclasses import replace
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from tests.support.component.accessibility import check_accessible
 from tests.support.component.events import bash, ended, started, step, step_end
@@ -172,6 +172,28 @@ def test_the_folder_is_downloaded_as_of_a_step_and_versions_are_compared(stage: 
         box.check()
     dialog.get_by_role("button", name="Compare the two").click()
     expect(stage.page.locator(".preview .difference")).to_contain_text("from step 1 to step 2")
+
+
+@pytest.mark.component
+def test_a_file_chosen_while_the_files_of_a_step_are_loaded_is_that_of_the_step(
+    stage: Stage,
+) -> None:
+    show_paused(stage)
+    slider = stage.page.get_by_role("slider", name="Step of the run")
+    slider.press("Home")
+    expect(row(stage, "draw.py")).to_have_accessible_name(re.compile("from step 3"))
+    waiting = list[Route]()
+    listings = re.compile("[?&]folder=")
+    stage.page.route(listings, lambda route: waiting.append(route))
+    slider.press("End")
+    row(stage, "draw.py").click()
+    expect(stage.page.locator(".preview small").first).to_contain_text("version after step 3")
+    expect(row(stage, "draw.py")).to_have_accessible_name(re.compile("from step 3"))
+    for each in waiting:
+        each.continue_()
+    stage.page.unroute(listings)
+    expect(row(stage, "draw.py")).not_to_have_accessible_name(re.compile("from step 3"))
+    expect(stage.page.locator(".preview small").first).to_contain_text("version after step 3")
 
 
 @pytest.mark.component

@@ -247,6 +247,7 @@ def test_the_rules_are_changed_while_the_run_works(stage: Stage) -> None:
     menu = stage.page.locator(".approval-menu")
     menu.locator("summary").click()
     stage.page.get_by_role("checkbox", name="Deleting files").check()
+    stage.wait_until(lambda: bool(stage.asked("approval", "PUT")))
     stage.run.send_steering(replace(WORKING, approval=("delete",), version=2))
     expect(menu.locator("summary")).to_have_text("Approve: delete")
     assert [each.json for each in stage.asked("approval", "PUT")] == [{"rules": ["delete"]}]
