@@ -1,9 +1,7 @@
 // The dialog that adds members and tasks to an evaluation that does not work at the moment.
 
 import { h, loadStyles } from "../../core/dom.js";
-import { emit } from "../../core/event_stream.js";
 import { fetchJson } from "../../core/loading/fetch.js";
-import { plural } from "../../core/format.js";
 import { EvaluationDialog } from "./dialog.js";
 
 /** Open the dialog for the experiment of a page; `keys` are fields for the keys of its known members. */
@@ -51,9 +49,8 @@ class ExtendDialog extends EvaluationDialog {
   }
 
   async send(request) {
-    const { members, tasks } = await fetchJson(this.page.url("extend"), { method: "POST", body: JSON.stringify(request) });
+    await fetchJson(this.page.url("extend"), { method: "POST", body: JSON.stringify(request) });
     this.onStarted();
-    emit("notice", { text: `Added: ${[members && plural(members, "member"), tasks && plural(tasks, "task")].filter(Boolean).join(", ")}.` });
     await this.page.load();
   }
 }

@@ -394,6 +394,17 @@ def test_a_model_name_is_shortened_only_where_there_is_no_room(studio: LocalStud
         assert model.evaluate("model => getComputedStyle(model).textOverflow") == "ellipsis"
 
 
+@pytest.mark.parametrize(("size", "most"), [(WIDE, 1), (NARROW, 2)])
+def test_facts_are_whole_lines(studio: LocalStudio, size: tuple[int, int], most: int) -> None:
+    studio.write("Survey the lake", model="a-name-of-a-model-" * 9)
+    studio.show_history(look=Look(size=size))
+    facts = studio.entry("Survey the lake").locator(".facts")
+    lines = facts.evaluate(
+        "each => each.clientHeight / parseFloat(getComputedStyle(each).lineHeight)"
+    )
+    assert lines == pytest.approx(most, abs=0.05)
+
+
 def test_an_unreadable_run_is_marked_and_can_be_deleted(studio: LocalStudio) -> None:
     studio.write("whole")
     garbage, cut = studio.write("garbage"), studio.write("cut")
