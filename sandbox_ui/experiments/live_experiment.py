@@ -4,18 +4,16 @@ import secrets
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from agent.experiments.combine.extend import extend
+from agent.experiments.combine.extend import Grown, add
 from agent.experiments.description import cell_to_json, describe
-from agent.experiments.experiment import Judge, Member
 from agent.experiments.folder import ExperimentFolder, RunEntry
 from agent.experiments.outcomes import Cell, OutcomeName, Summaries, cell_of, counts_of
 from agent.experiments.scan.scanner import Scanner
-from agent.experiments.suite import Suite
 from agent.grading.checks import JudgeAccess
 from agent.history.index import History
 from sandbox_ui.experiments.observed import ObservedRuns
@@ -152,12 +150,10 @@ class LiveExperiment:
             if earlier is not None:
                 self._by_run.pop(earlier.run, None)
 
-    def extend(
-        self, members: Sequence[Member], suites: Sequence[Suite], judge: Judge | None
-    ) -> tuple[int, int]:
+    def extend(self, found: Grown) -> tuple[int, int]:
         """Add members and tasks; see ``agent.experiments.combine.extend``. Followers reload."""
         with self._lock:
-            added = extend(self.folder, members, suites, judge)
+            added = add(self.folder, found)
             self._epoch, self._overview = secrets.token_hex(4), None
             return added
 
@@ -255,7 +251,7 @@ class LiveExperiment:
             if unchanged and (listed or self.folder.definition.suites):
                 return known.described
             recent = time.monotonic() - known.at < max(_SECONDS, _SHARE * known.took)
-            # Nothing may follow its end, which a follower would miss in an older description.
+            # The end may be the last change: an older description would hide it for good.
             if recent and not fresh and running == known.running:
                 return known.described
         return _without_cells(self.describe(running=running))

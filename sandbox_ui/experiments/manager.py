@@ -145,7 +145,7 @@ class ExperimentManager:
     def _defined(
         self, request: EvaluationRequest | ExtendRequest, user: User, experiment: str = ""
     ) -> Iterator[tuple[Grown, Participants]]:
-        """Yield a new evaluation, or an ``experiment`` with what is added, and who takes part.
+        """Yield a new evaluation, or an ``experiment`` with additions, and its participants.
 
         Documents are read within the block.
         """
@@ -300,7 +300,7 @@ class ExperimentManager:
         ):
             self._check_start(folder.owner, folder.kind, folder.tasks[0].text)
             try:
-                added = live.extend(participants.members, found.added, participants.judge)
+                added = live.extend(found)
             except OSError as error:
                 raise StorageFull(f"Nothing can be added: {error.strerror}.") from error
             if added == (0, 0):
@@ -313,7 +313,7 @@ class ExperimentManager:
 
     @contextmanager
     def _growing(self, experiment: str, known: Experiment) -> Iterator[LiveExperiment]:
-        """Yield an experiment for one who adds to it, if it still is the one that is known."""
+        """Reserve an idle experiment for an extension of its ``known`` definition."""
         with self._lock:
             live = self._idle(experiment)
             if live.folder.definition is not known:

@@ -73,10 +73,15 @@ def extend(
     judge: Judge | None = None,
 ) -> tuple[int, int]:
     """Add members and tasks to an evaluation; return how many of each. See ``grown``."""
-    found, known = grown(folder, members, suites, judge), folder.definition
-    if len(members) > len(known.members) or found.added:
+    return add(folder, grown(folder, members, suites, judge))
+
+
+def add(folder: ExperimentFolder, found: Grown) -> tuple[int, int]:
+    """Add what ``grown`` returned for an evaluation; return how many members and tasks."""
+    members = len(found.definition.members) - len(folder.definition.members)
+    if members or found.added:
         folder.extend(found.definition, found.added)
-    return len(members) - len(known.members), sum(len(each.tasks) for each in found.added)
+    return members, sum(len(each.tasks) for each in found.added)
 
 
 def runs_by_suite(folder: ExperimentFolder) -> Counter[tuple[str, int]]:

@@ -14,7 +14,7 @@ from agent.experiments.publish.tables import (
 from agent.models.builtin.install import BUILTIN_BASE_NAME, BUILTIN_NAME
 
 _DRAWN = ("score", "pass_hat_k", "tokens_once", "largest_prompt", "generated_tokens",
-            "total_seconds", "cost")  # fmt: skip
+          "total_seconds", "cost")  # fmt: skip
 """Keys of the rows that are drawn, in this order, if they are known."""
 
 _WIDTH, _MARGIN, _ROW, _BAR = 960, 24, 26, 14

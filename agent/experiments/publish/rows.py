@@ -3,7 +3,7 @@
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -17,15 +17,15 @@ from agent.experiments.publish.columns import RUN_COLUMNS
 from agent.experiments.publish.run_row import PUBLISHED, RunRow
 from agent.experiments.reading.labels import LabelEntry
 from agent.experiments.scan.description import value_of
+from agent.runs.metrics.run_metrics import RunMetrics
 
 MAX_ANSWER = 20_000  # characters
-_FIGURES = (
-    "prompt_tokens", "cached_tokens", "cache_written_tokens", "generated_tokens",
-    "reasoning_tokens", "environment_tokens", "tokens_once", "largest_prompt", "commands",
-    "model_seconds", "sandbox_seconds", "waiting_seconds", "total_seconds", "cost", "marks",
-    "first_token_seconds", "failed_commands", "edits", "pictures", "outputs", "output_names",
-    "peak_memory", "cpu_seconds", "partial",
-)  # fmt: skip
+_FIGURES = tuple(
+    each.name
+    for each in fields(RunRow)
+    if each.name != "answer_characters" and hasattr(RunMetrics, each.name)
+)
+"""Fields that ``RunMetrics`` has under the same names; ``whole_rows`` adds the answer's."""
 
 
 def rows_of(folder: ExperimentFolder, cells: Sequence[Sequence[Cell]]) -> Iterator[RunRow]:
