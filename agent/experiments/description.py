@@ -173,7 +173,7 @@ def _judge_to_json(judge: Judge) -> dict[str, Any]:
 
 
 def _about_run(run: Outcome) -> dict[str, Any]:
-    """Return what comparisons and evaluations both tell of a run."""
+    """Return the fields of a run that comparisons and evaluations share."""
     return {
         "run": run.entry.run,
         "repetition": run.entry.repetition,

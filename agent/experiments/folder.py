@@ -55,7 +55,7 @@ _MAX_LIST_BYTES = 256 * 1024**2
 INPUTS, _TASKS = "inputs", "tasks.jsonl"
 Key = tuple[int, int, int]  # task, member, and repetition from 1
 Document = tuple[str, Iterable[bytes]]
-"""A document's SHA-256 and its content, which is checked as it is read."""
+"""SHA-256 and content of a document."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

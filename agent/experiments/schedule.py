@@ -89,7 +89,7 @@ class Schedule:
         self.stop()
 
     def graded(self, grade: Grade | None) -> None:
-        """Note the grade of an answer: a judge that cannot be read ends everything."""
+        """Record a grade; abandon all runs if the judge's replies cannot be read."""
         if problem := self._watch.problem(grade):
             self.abandon(problem)
 

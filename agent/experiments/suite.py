@@ -136,7 +136,7 @@ class Suite(SuiteDescription):
     repetitions: int = 1
 
     def changed_task(self, other: "Suite") -> EvalTask | None:
-        """Return a task that another suite has under a known id, with another text or answer."""
+        """Return another suite's first task with a known id but another text or answer."""
         known = {task.id: task for task in self.tasks}
         for task in other.tasks:
             same = known.get(task.id, task)
@@ -145,12 +145,12 @@ class Suite(SuiteDescription):
         return None
 
     def further_tasks(self, other: "Suite") -> tuple[EvalTask, ...]:
-        """Return the tasks that another suite has besides."""
+        """Return another suite's tasks whose ids are not in this one."""
         known = {task.id for task in self.tasks}
         return tuple(task for task in other.tasks if task.id not in known)
 
     def joined(self, other: "Suite") -> "Suite":
-        """Return the suite with the further tasks of another one, and the files of both."""
+        """Return the suite with another one's further tasks, and the files of both."""
         files = tuple(dict.fromkeys((*self.files, *other.files)))
         return replace(self, tasks=(*self.tasks, *self.further_tasks(other)), files=files)
 

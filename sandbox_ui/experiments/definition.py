@@ -98,7 +98,7 @@ class Participants:
 def define_comparison(
     request: ComparisonRequest, settings: Settings, user: User
 ) -> tuple[Experiment, Participants]:
-    """Return a comparison, without inputs, and who takes part."""
+    """Return a comparison's definition, without inputs, and its participants."""
     expected, answer = request.expected, None
     participants = Participants.of(settings, request.members, expected.judge if expected else None)
     if expected:
@@ -115,7 +115,7 @@ def define_comparison(
 def define_evaluation(
     request: EvaluationRequest, suites: Sequence[Suite], settings: Settings, user: User
 ) -> tuple[Grown, Participants]:
-    """Return an evaluation, and who takes part."""
+    """Return a new evaluation and its participants."""
     participants = Participants.of(settings, request.members, request.judge, preset=request.preset)
     definition = replace(
         _defined(request, participants, user),
@@ -127,7 +127,7 @@ def define_evaluation(
 
 
 def _defined(request: ExperimentRequest, participants: Participants, user: User) -> Experiment:
-    """Return what a comparison's and an evaluation's definition share."""
+    """Return the fields that comparisons and evaluations share."""
     return Experiment(
         members=participants.members, baseline=request.baseline,
         repetitions=request.repetitions, owner=user.id,
@@ -142,7 +142,7 @@ def extended(
     settings: Settings,
     user: User,
 ) -> tuple[Grown, Participants]:
-    """Return an evaluation as it would be, and who takes part."""
+    """Return an evaluation with the requested additions, and its participants."""
     participants = Participants.of(
         settings, request.members, request.judge, preset=preset,
         known=folder.definition, keys=request.keys, judge_key=request.judge_api_key,

@@ -299,7 +299,7 @@ class ExperimentRoutes(Routes):
 
 
 async def _asked(kind: type[StrictRequest], request: Request) -> tuple[Any, User]:
-    """Return what a user asks for, and the user."""
+    """Return the parsed request, whose draft must be the user's, and the user."""
     access, body = get_access(request), await read_json(request)
     return await run_sync(parse_own, kind, body, access), access.user
 

@@ -95,7 +95,7 @@ class Workspace {
 
   reset() {
     this.shownStep = null;
-    this.treeStep = null; // whose rows the tree has: the one before, while those of the shown step are loaded
+    this.treeStep = null; // the step of the tree's rows, behind the shown step while these are loaded
     this.root.classList.remove("past");
     this.asOf.hidden = true;
     this.tree.reset();

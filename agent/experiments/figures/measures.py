@@ -1,4 +1,4 @@
-"""The measures of runs: what each is, and its mean over the runs of a member."""
+"""Measures of runs: their labels, formats and means over a member's runs."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -17,7 +17,7 @@ speed = "{:.2f}×".format  # how many times as much
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
-    """A measure of a run, read from the ``field`` of its row, by default that of its key.
+    """A measure of a run: the ``field`` of its row, by default the one named ``key``.
 
     ``whole``: what a share is a part of, over all runs together; ``sandbox``: only runs in one have
     it; ``reported`` by the endpoint, under the name ``count`` in ``RunRow.partial``.
@@ -40,7 +40,7 @@ class Measure:
         return (self.field or self.key) in PUBLISHED
 
     def value(self, row: RunRow) -> Value:
-        """Return the measure of a run; None if it is not known."""
+        """Return the value for a run; None if it is unknown."""
         value: Value = getattr(row, self.field or self.key)
         return value
 
@@ -61,7 +61,7 @@ class Measure:
 
 
 def integer(value: float) -> str:
-    """Return a count with thousands separators; a mean below 10 with a decimal."""
+    """Format a count with thousands separators; means below 10 get one decimal."""
     return f"{value:,.0f}" if value >= 10 or value == int(value) else f"{value:.1f}"
 
 

@@ -23,7 +23,7 @@ _OF_RUNS = {each.key: each for each in RUN_COLUMNS}
 
 
 def _capability_columns() -> Iterator[Column]:
-    """Yield those of a run's capability use; the first ones' keys begin with “parsed”."""
+    """Yield the capability columns of results: parsed rates, then those by the paper’s patterns."""
     for name in CAPABILITIES:
         yield replace(_OF_RUNS[name], key=f"parsed_{name}")
     for name in CAPABILITIES:

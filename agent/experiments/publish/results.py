@@ -81,7 +81,7 @@ class MemberRuns:
 
 @dataclass
 class _Domain:
-    """A domain with the runs and a result of each member."""
+    """A domain: each member's runs and results."""
 
     name: str
     members: Sequence[MemberRuns]

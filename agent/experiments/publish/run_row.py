@@ -1,4 +1,4 @@
-"""A row for a run: all that an experiment's figures are computed from, and what each field is."""
+"""The row of a run, from which all figures of an experiment are computed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields

@@ -116,10 +116,7 @@ def labels_to_json(run: Outcome) -> dict[str, Any]:
 
 
 def selected(description: Mapping[str, Any], chosen: Filter, *, ended: bool = False) -> list[str]:
-    """Return the ids of the runs, or only of those that ended, that a filter lets through.
-
-    They are in the order of the tasks.
-    """
+    """Return the ids of the runs that match a filter, in task order; optionally only ended ones."""
     of_run, of_cell = list[_Test](), list[_Test]()
     for key, values in chosen.items():
         (of_cell if key in _OF_CELL else of_run).append((key, _test(values)))

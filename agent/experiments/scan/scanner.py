@@ -59,7 +59,7 @@ def missing(folder: ExperimentFolder, question: Question) -> list[str]:
 
 
 def _existing(folder: ExperimentFolder, runs: Iterable[str]) -> list[str]:
-    """Return the runs that were not deleted."""
+    """Return the runs whose records still exist."""
     return [run for run in runs if journal.path_of(folder.data, run).exists()]
 
 

@@ -10,7 +10,7 @@ const NAMED = "named:"; // in front of an endpoint's name
 /** A labelled field. */
 export const field = (label, input, { wide = false } = {}) => h("label", { class: `field ${wide ? "wide" : ""}` }, h("span", {}, label), input);
 
-/** Say in a form's status line how it stands, or with `bad` what is wrong. */
+/** Set the text of a form's status line; `bad` marks an error. */
 export function setStatus(status, text, bad = false) {
   status.textContent = text;
   status.classList.toggle("bad", bad);
